@@ -1,0 +1,84 @@
+"""The exception tree.
+
+    GrammarDecodeError (ValueError)
+    ├── SchemaError              not JSON, or not a JSON Schema: wrong keyword value, unresolvable $ref
+    │   ├── UnsupportedSchema    a valid schema that uses a keyword (or part of one) that is not enforced
+    │   ├── UnsatisfiableSchema  a valid schema that no document satisfies
+    │   └── SchemaTooComplex     a work limit was passed; the limit refuses, it never changes the language
+    ├── PatternError             not a regular expression of ECMA-262, or outside what is supported
+    ├── VocabularyError          a vocabulary that can't be used
+    ├── MatcherError             a call that a matcher can't take: token id out of range, rollback too far
+    ├── BitmaskError             a bitmask or logits array of the wrong shape, type, or device
+    └── SerializationError       Grammar.from_bytes on data that is not a grammar of this version
+
+A token that the grammar does not allow is not an error: ``accept_token`` returns False, and the state is unchanged.
+"""
+
+from __future__ import annotations
+
+
+class GrammarDecodeError(ValueError):
+    """Base of every error that this package raises on purpose."""
+
+
+class SchemaError(GrammarDecodeError):
+    """The schema can't be compiled.
+
+    ``location`` is the JSON pointer of the offending place, as a URI fragment (``#/properties/a``), or None where
+    the text is not JSON at all. ``hint`` says what to change. Both are part of ``str(error)``.
+    """
+
+    def __init__(self, message: str, *, location: str | None = None, hint: str | None = None) -> None:
+        self.message = message
+        self.location = location
+        self.hint = hint
+        where = f"{location}: " if location is not None else ""
+        then = f" {hint}" if hint else ""
+        super().__init__(f"{where}{message}{then}")
+
+
+class UnsupportedSchema(SchemaError):
+    """A valid schema with a keyword, or a part of one, that grammar-decode can't enforce."""
+
+
+class UnsatisfiableSchema(SchemaError):
+    """A valid schema that no JSON document satisfies; the message contains the word "unsatisfiable"."""
+
+
+class SchemaTooComplex(SchemaError):
+    """A work limit was passed while compiling; ``limit`` is the name of the field of ``Limits``."""
+
+    def __init__(self, message: str, *, limit: str, location: str | None = None, hint: str | None = None) -> None:
+        self.limit = limit
+        super().__init__(message, location=location, hint=hint)
+
+
+class PatternError(GrammarDecodeError):
+    """A pattern is not a regular expression of ECMA-262, or uses a part that is not supported.
+
+    ``offset`` is the position in the pattern, in UTF-16-independent Python characters; ``unsupported`` tells a valid
+    but unsupported construct (a backreference) from a mistake.
+    """
+
+    def __init__(self, message: str, *, pattern: str, offset: int, unsupported: bool = False) -> None:
+        self.message = message
+        self.pattern = pattern
+        self.offset = offset
+        self.unsupported = unsupported
+        super().__init__(f"{message} at offset {offset} of the pattern {pattern!r}")
+
+
+class VocabularyError(GrammarDecodeError):
+    """The vocabulary can't be used: empty, not bytes, ids out of range, or an unknown kind of tokenizer."""
+
+
+class MatcherError(GrammarDecodeError):
+    """A call that the matcher can't take. Its state is unchanged."""
+
+
+class BitmaskError(GrammarDecodeError):
+    """A bitmask or logits array of the wrong shape, type, or device. Nothing was written."""
+
+
+class SerializationError(GrammarDecodeError):
+    """The bytes are not a serialised grammar, are damaged, or come from another version."""

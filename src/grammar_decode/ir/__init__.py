@@ -1,0 +1,1 @@
+"""Grammar IR: the data (`nodes`), its constructors (`build`) and its byte format (`encode`)."""

@@ -1,0 +1,207 @@
+"""Constructors that keep regular expressions in normal form and share equal ones (hash-consing).
+
+One :class:`Builder` makes one grammar. Every method returns an id; equal arguments give equal ids. The rewrites used
+here (flattening, neutral elements, merging byte classes) keep the language and are the cheap ones only: whatever
+needs an automaton is left to the engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from grammar_decode.ir.nodes import (
+    Alternation,
+    ByteClass,
+    Choice,
+    Complement,
+    Concatenation,
+    Elements,
+    Grammar,
+    Intersection,
+    LiteralSet,
+    Members,
+    Node,
+    NodeId,
+    Regex,
+    RegexId,
+    Repetition,
+    Spacing,
+    Terminal,
+)
+
+ALL_BYTES = (1 << 256) - 1
+
+
+class Builder:
+    """Tables under construction. Not shared between threads.
+
+    Values are made with :meth:`reserve` and :meth:`define`, so that a node can refer to itself.
+    """
+
+    def __init__(self, spacing: Spacing | None = None) -> None:
+        self.spacing = spacing or Spacing()
+        self.regexes: list[Regex] = []
+        self._regex_ids: dict[Regex, RegexId] = {}
+        self.nodes: list[Node | None] = []
+        self.origins: list[str] = []
+        self._terminal_ids: dict[RegexId, NodeId] = {}
+        self.empty: RegexId = self._intern(ByteClass(0))  # no string at all
+        self.epsilon: RegexId = self._intern(Concatenation(()))  # the empty string
+        self.any_bytes: RegexId = self.repeat(self.byte_class(ALL_BYTES), 0, None)  # every string
+
+    def _intern(self, regex: Regex) -> RegexId:
+        known = self._regex_ids.get(regex)
+        if known is not None:
+            return known
+        self._regex_ids[regex] = new = len(self.regexes)
+        self.regexes.append(regex)
+        return new
+
+    # ---- regular expressions ----
+
+    def byte_class(self, mask: int) -> RegexId:
+        """One byte out of ``mask`` (bit b = byte b)."""
+        return self._intern(ByteClass(mask))
+
+    def byte_range(self, first: int, last: int) -> RegexId:
+        """One byte out of ``first .. last``, both included."""
+        return self._intern(ByteClass(((1 << (last - first + 1)) - 1) << first))
+
+    def literal(self, text: bytes) -> RegexId:
+        """Exactly ``text``."""
+        return self.literals((text,))
+
+    def literals(self, texts: Iterable[bytes]) -> RegexId:
+        """One of ``texts`` (any order, repeats allowed); no text is the empty language."""
+        unique = tuple(sorted(set(texts)))
+        if not unique:
+            return self.empty
+        if unique == (b"",):
+            return self.epsilon
+        if all(len(t) == 1 for t in unique):
+            mask = 0
+            for t in unique:
+                mask |= 1 << t[0]
+            return self.byte_class(mask)
+        return self._intern(LiteralSet(unique))
+
+    def concat(self, *parts: RegexId) -> RegexId:
+        """The parts one after another."""
+        flat: list[RegexId] = []
+        for part in parts:
+            if part == self.empty:
+                return self.empty
+            node = self.regexes[part]
+            if isinstance(node, Concatenation):
+                flat.extend(node.parts)
+            else:
+                flat.append(part)
+        if len(flat) == 1:
+            return flat[0]
+        return self._intern(Concatenation(tuple(flat)))
+
+    def alternate(self, *parts: RegexId) -> RegexId:
+        """The union of the parts."""
+        flat: set[RegexId] = set()
+        mask = 0
+        stack = list(parts)
+        while stack:
+            part = stack.pop()
+            node = self.regexes[part]
+            if isinstance(node, Alternation):
+                stack.extend(node.parts)
+            elif isinstance(node, ByteClass):
+                mask |= node.mask
+            else:
+                flat.add(part)
+        if mask:
+            flat.add(self.byte_class(mask))
+        if not flat:
+            return self.empty
+        if self.any_bytes in flat:
+            return self.any_bytes
+        if len(flat) == 1:
+            return flat.pop()
+        return self._intern(Alternation(tuple(sorted(flat))))
+
+    def optional(self, part: RegexId) -> RegexId:
+        """``part`` or nothing."""
+        return self.repeat(part, 0, 1)
+
+    def repeat(self, part: RegexId, minimum: int, maximum: int | None) -> RegexId:
+        """``part`` at least ``minimum`` and at most ``maximum`` times (None: any number)."""
+        if maximum == 0:
+            return self.epsilon
+        if part == self.empty:
+            return self.epsilon if minimum == 0 else self.empty
+        if part == self.epsilon:
+            return self.epsilon
+        if minimum == 1 and maximum == 1:
+            return part
+        if maximum is None and minimum <= 1:
+            node = self.regexes[part]
+            if isinstance(node, Repetition) and node.maximum is None and node.minimum <= 1:
+                return self.repeat(node.part, min(minimum, node.minimum), None)
+        return self._intern(Repetition(part, minimum, maximum))
+
+    def intersect(self, *parts: RegexId) -> RegexId:
+        """The strings that every part matches; no part is every string."""
+        flat: set[RegexId] = set()
+        stack = list(parts)
+        while stack:
+            part = stack.pop()
+            node = self.regexes[part]
+            if isinstance(node, Intersection):
+                stack.extend(node.parts)
+            elif part == self.empty:
+                return self.empty
+            elif part != self.any_bytes:
+                flat.add(part)
+        if not flat:
+            return self.any_bytes
+        if len(flat) == 1:
+            return flat.pop()
+        return self._intern(Intersection(tuple(sorted(flat))))
+
+    def complement(self, part: RegexId) -> RegexId:
+        """Every byte string that ``part`` does not match."""
+        if part == self.empty:
+            return self.any_bytes
+        if part == self.any_bytes:
+            return self.empty
+        node = self.regexes[part]
+        if isinstance(node, Complement):
+            return node.part
+        return self._intern(Complement(part))
+
+    # ---- values ----
+
+    def reserve(self, origin: str = "") -> NodeId:
+        """An id for a node that :meth:`define` fills in later."""
+        self.nodes.append(None)
+        self.origins.append(origin)
+        return len(self.nodes) - 1
+
+    def define(self, node_id: NodeId, node: Terminal | Choice | Members | Elements) -> None:
+        """Fill in a reserved node; once."""
+        assert self.nodes[node_id] is None, f"node {node_id} is defined already"
+        self.nodes[node_id] = node
+
+    def add(self, node: Node, origin: str = "") -> NodeId:
+        """Reserve and define in one go; equal terminals share a node."""
+        if isinstance(node, Terminal):
+            known = self._terminal_ids.get(node.regex)
+            if known is not None:
+                return known
+            self._terminal_ids[node.regex] = len(self.nodes)
+        self.nodes.append(node)
+        self.origins.append(origin)
+        return len(self.nodes) - 1
+
+    def grammar(self, root: NodeId) -> Grammar:
+        """The finished tables. Every reserved node must be defined."""
+        nodes: list[Node] = []
+        for index, node in enumerate(self.nodes):
+            assert node is not None, f"node {index} ({self.origins[index]}) was reserved and never defined"
+            nodes.append(node)
+        return Grammar(tuple(self.regexes), tuple(nodes), root, self.spacing, tuple(self.origins))

@@ -1,0 +1,318 @@
+"""The byte format of the IR: what the kernel reads, and the core of ``Grammar.to_bytes``.
+
+Layout, little-endian: magic ``GDIR``, version, number of words, number of blob bytes (u32 each), then that many u32 words,
+then the blob that literals and names point into. The words are, in order: spacing, regexes, nodes, root. ``NONE`` (all bits
+set) stands for "unbounded" and "no rank". :func:`decode` checks every count and id, so damaged data is an
+error and never a wrong grammar that reads beyond its tables.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+
+from grammar_decode.errors import SerializationError
+from grammar_decode.ir import nodes as ir
+
+MAGIC = b"GDIR"
+VERSION = 1
+NONE = 0xFFFFFFFF
+
+# Tags. The kernel's reader (cpp/core/grammar.cpp) has the same numbers.
+BYTE_CLASS, CONCATENATION, ALTERNATION, REPETITION, INTERSECTION, COMPLEMENT, LITERAL_SET = range(7)
+TERMINAL, CHOICE, MEMBERS, ELEMENTS = range(4)
+MEMBER, SOME, MOST, HAS, LACKS, COUNT_MIN, COUNT_MAX = range(7)
+FALSE, TRUE, CLAIM, AND, OR = range(5)
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.words: list[int] = []
+        self.blob = bytearray()
+
+    def bound(self, value: int | None) -> None:
+        self.words.append(NONE if value is None else value)
+
+    def ids(self, ids: tuple[int, ...]) -> None:
+        self.words.append(len(ids))
+        self.words.extend(ids)
+
+    def text(self, data: bytes) -> None:
+        self.words.append(len(data))
+        self.blob += data
+
+    def regex(self, r: ir.Regex) -> None:
+        if isinstance(r, ir.ByteClass):
+            self.words.append(BYTE_CLASS)
+            self.words.extend(struct.unpack("<8I", r.mask.to_bytes(32, "little")))
+        elif isinstance(r, ir.Concatenation):
+            self.words.append(CONCATENATION)
+            self.ids(r.parts)
+        elif isinstance(r, ir.Alternation):
+            self.words.append(ALTERNATION)
+            self.ids(r.parts)
+        elif isinstance(r, ir.Repetition):
+            self.words.extend((REPETITION, r.part, r.minimum))
+            self.bound(r.maximum)
+        elif isinstance(r, ir.Intersection):
+            self.words.append(INTERSECTION)
+            self.ids(r.parts)
+        elif isinstance(r, ir.Complement):
+            self.words.extend((COMPLEMENT, r.part))
+        else:
+            self.words.extend((LITERAL_SET, len(r.literals)))
+            for literal in r.literals:
+                self.text(literal)
+
+    def claim(self, c: ir.Claim) -> None:
+        if isinstance(c, ir.Member):
+            self.words.append(MEMBER)
+            self.ids(c.classes)
+        elif isinstance(c, ir.Some):
+            self.words.extend((SOME, c.count))
+            self.ids(c.classes)
+        elif isinstance(c, ir.Most):
+            self.words.extend((MOST, c.count))
+            self.ids(c.classes)
+        elif isinstance(c, ir.Has):
+            self.words.extend((HAS, c.cls))
+        elif isinstance(c, ir.Lacks):
+            self.words.extend((LACKS, c.cls))
+        elif isinstance(c, ir.CountMin):
+            self.words.extend((COUNT_MIN, c.count))
+        else:
+            self.words.extend((COUNT_MAX, c.count))
+
+    def formula(self, f: ir.Formula) -> None:
+        if isinstance(f, bool):
+            self.words.append(TRUE if f else FALSE)
+        elif isinstance(f, int):
+            self.words.extend((CLAIM, f))
+        else:
+            self.words.extend((AND if isinstance(f, ir.And) else OR, len(f.parts)))
+            for part in f.parts:
+                self.formula(part)
+
+    def values(self, values: tuple[tuple[ir.Pick, ...], ...]) -> None:
+        words = self.words
+        for picks in values:
+            words.append(len(picks))
+            for pick in picks:
+                words.append(pick.node)
+                self.ids(pick.claims)
+
+    def node(self, n: ir.Node) -> None:
+        if isinstance(n, ir.Terminal):
+            self.words.extend((TERMINAL, n.regex))
+            return
+        if isinstance(n, ir.Choice):
+            self.words.append(CHOICE)
+            self.ids(n.nodes)
+            return
+        if isinstance(n, ir.Members):
+            self.words.extend((MEMBERS, len(n.names)))
+            for name, rank in zip(n.names, n.ranks, strict=True):
+                self.bound(rank)
+                self.text(name)
+            self.ids(n.patterns)
+            self.ids(n.required)
+        else:
+            self.words.extend((ELEMENTS, n.prefix))
+        self.words.append(n.min_count)
+        self.bound(n.max_count)
+        self.values(n.values)
+        self.words.append(len(n.claims))
+        for claim in n.claims:
+            self.claim(claim)
+        self.formula(n.formula)
+
+
+def encode(grammar: ir.Grammar) -> bytes:
+    """The tables, root and spacing as bytes; origins are not part of it (the kernel has no use for them)."""
+    w = _Writer()
+    w.bound(grammar.spacing.max_whitespace)
+    w.text(grammar.spacing.item_separator)
+    w.text(grammar.spacing.key_separator)
+    w.words.append(len(grammar.regexes))
+    for regex in grammar.regexes:
+        w.regex(regex)
+    w.words.append(len(grammar.nodes))
+    for node in grammar.nodes:
+        w.node(node)
+    w.words.append(grammar.root)
+    words = array("I", w.words)
+    assert words.itemsize == 4
+    if sys.byteorder == "big":
+        words.byteswap()
+    header = MAGIC + struct.pack("<3I", VERSION, len(words), len(w.blob))
+    return header + words.tobytes() + bytes(w.blob)
+
+
+class _Reader:
+    """Reads what :class:`_Writer` wrote; every read is checked."""
+
+    def __init__(self, words: tuple[int, ...], blob: bytes) -> None:
+        self.words = words
+        self.blob = blob
+        self.at = 0
+        self.blob_at = 0
+
+    def word(self) -> int:
+        if self.at >= len(self.words):
+            raise SerializationError("the data ends in the middle of a grammar")
+        self.at += 1
+        return self.words[self.at - 1]
+
+    def count(self) -> int:
+        n = self.word()
+        if n > len(self.words) - self.at + len(self.blob) - self.blob_at:
+            raise SerializationError(f"a count of {n} is larger than the data that follows it")
+        return n
+
+    def bound(self) -> int | None:
+        value = self.word()
+        return None if value == NONE else value
+
+    def id(self, limit: int) -> int:
+        value = self.word()
+        if value >= limit:
+            raise SerializationError(f"id {value} is out of range; the table has {limit} entries")
+        return value
+
+    def ids(self, limit: int) -> tuple[int, ...]:
+        return tuple(self.id(limit) for _ in range(self.count()))
+
+    def text(self) -> bytes:
+        n = self.word()
+        if n > len(self.blob) - self.blob_at:
+            raise SerializationError("a literal reaches beyond the data")
+        self.blob_at += n
+        return self.blob[self.blob_at - n : self.blob_at]
+
+    def regex(self, index: int) -> ir.Regex:
+        tag = self.word()
+        if tag == BYTE_CLASS:
+            mask = 0
+            for i in range(8):
+                mask |= self.word() << (32 * i)
+            return ir.ByteClass(mask)
+        if tag == CONCATENATION:
+            return ir.Concatenation(self.ids(index))
+        if tag == ALTERNATION:
+            return ir.Alternation(self.ids(index))
+        if tag == REPETITION:
+            return ir.Repetition(self.id(index), self.word(), self.bound())
+        if tag == INTERSECTION:
+            return ir.Intersection(self.ids(index))
+        if tag == COMPLEMENT:
+            return ir.Complement(self.id(index))
+        if tag == LITERAL_SET:
+            return ir.LiteralSet(tuple(self.text() for _ in range(self.count())))
+        raise SerializationError(f"unknown tag {tag} of a regular expression")
+
+    def claim(self, num_classes: int) -> ir.Claim:
+        tag = self.word()
+        if tag == MEMBER:
+            return ir.Member(self.ids(num_classes))
+        if tag == SOME:
+            count = self.word()
+            return ir.Some(self.ids(num_classes), count)
+        if tag == MOST:
+            count = self.word()
+            return ir.Most(self.ids(num_classes), count)
+        if tag == HAS:
+            return ir.Has(self.id(num_classes))
+        if tag == LACKS:
+            return ir.Lacks(self.id(num_classes))
+        if tag == COUNT_MIN:
+            return ir.CountMin(self.word())
+        if tag == COUNT_MAX:
+            return ir.CountMax(self.word())
+        raise SerializationError(f"unknown tag {tag} of a claim")
+
+    def formula(self, num_claims: int, depth: int = 0) -> ir.Formula:
+        if depth > 200:
+            raise SerializationError("a formula is nested more than 200 deep")
+        tag = self.word()
+        if tag in (FALSE, TRUE):
+            return tag == TRUE
+        if tag == CLAIM:
+            return self.id(num_claims)
+        if tag in (AND, OR):
+            parts = tuple(self.formula(num_claims, depth + 1) for _ in range(self.count()))
+            return ir.And(parts) if tag == AND else ir.Or(parts)
+        raise SerializationError(f"unknown tag {tag} of a formula")
+
+    def values(self, num_classes: int, num_nodes: int) -> tuple[tuple[ir.Pick, ...], ...]:
+        result = []
+        for _ in range(num_classes):
+            picks = []
+            for _ in range(self.count()):
+                node = self.id(num_nodes)
+                picks.append(ir.Pick(self.ids(NONE), node))
+            result.append(tuple(picks))
+        return tuple(result)
+
+    def node(self, num_regexes: int, num_nodes: int) -> ir.Node:
+        tag = self.word()
+        if tag == TERMINAL:
+            return ir.Terminal(self.id(num_regexes))
+        if tag == CHOICE:
+            return ir.Choice(self.ids(num_nodes))
+        if tag not in (MEMBERS, ELEMENTS):
+            raise SerializationError(f"unknown tag {tag} of a node")
+        names: list[bytes] = []
+        ranks: list[int | None] = []
+        patterns: tuple[int, ...] = ()
+        required: tuple[int, ...] = ()
+        if tag == MEMBERS:
+            for _ in range(self.count()):
+                ranks.append(self.bound())
+                names.append(self.text())
+            patterns = self.ids(num_regexes)
+            required = self.ids(len(names))
+            num_classes = len(names) + len(patterns)
+            prefix = 0
+        else:
+            prefix = self.count()
+            num_classes = prefix + 1
+        min_count = self.word()
+        max_count = self.bound()
+        values = self.values(num_classes, num_nodes)
+        claims = tuple(self.claim(num_classes) for _ in range(self.count()))
+        for picks in values:
+            for pick in picks:
+                if any(c >= len(claims) for c in pick.claims):
+                    raise SerializationError("a pick names a claim that does not exist")
+        formula = self.formula(len(claims))
+        if tag == MEMBERS:
+            return ir.Members(
+                tuple(names), tuple(ranks), patterns, values, required, min_count, max_count, claims, formula
+            )
+        return ir.Elements(prefix, values, min_count, max_count, claims, formula)
+
+
+def decode(data: bytes) -> ir.Grammar:
+    """The inverse of :func:`encode`. Raises SerializationError on anything else."""
+    if data[:4] != MAGIC or len(data) < 16:
+        raise SerializationError("this is not a serialised grammar: it does not begin with GDIR")
+    version, num_words, blob_len = struct.unpack("<3I", data[4:16])
+    if version != VERSION:
+        raise SerializationError(f"the grammar has format version {version}; this release reads {VERSION}. Compile it again.")
+    if len(data) != 16 + 4 * num_words + blob_len:
+        raise SerializationError("the data is truncated or has bytes at the end that do not belong to it")
+    words = struct.unpack(f"<{num_words}I", data[16 : 16 + 4 * num_words])
+    r = _Reader(words, data[16 + 4 * num_words :])
+    max_whitespace = r.bound()
+    item_separator = r.text()
+    key_separator = r.text()
+    spacing = ir.Spacing(max_whitespace, item_separator, key_separator)
+    num_regexes = r.count()
+    regexes = tuple(r.regex(i) for i in range(num_regexes))
+    num_nodes = r.count()
+    nodes = tuple(r.node(num_regexes, num_nodes) for _ in range(num_nodes))
+    root = r.id(num_nodes)
+    if r.at != len(words) or r.blob_at != len(r.blob):
+        raise SerializationError("the data has parts that no grammar owns")
+    return ir.Grammar(regexes, nodes, root, spacing, ("",) * len(nodes))
