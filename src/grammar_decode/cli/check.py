@@ -1,0 +1,72 @@
+"""`grammar-decode check`: can this schema be enforced, and what becomes of each keyword?"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from grammar_decode.cli.common import (
+    EscapesOption,
+    JsonOption,
+    KeyOrderOption,
+    NumbersOption,
+    SchemaArgument,
+    WhitespaceOption,
+    compiled,
+    guarded,
+    json_options,
+    print_json,
+    read_schema,
+    stdout,
+)
+
+
+@guarded
+def check_command(
+    schema: SchemaArgument,
+    key_order: KeyOrderOption = "schema",
+    whitespace: WhitespaceOption = "flexible",
+    escapes: EscapesOption = "relaxed",
+    numbers: NumbersOption = "canonical",
+    as_json: JsonOption = False,
+) -> None:
+    """Compile SCHEMA and say what became of each keyword.
+
+    Exit code 1, with the place in the schema, where it can't be enforced exactly.
+    """
+    options = json_options(key_order, whitespace, escapes, numbers)
+    text = read_schema(schema)
+    started = perf_counter()
+    grammar = compiled(text, options)
+    seconds = perf_counter() - started
+    entries = [_entry(entry) for entry in grammar.report.entries]
+    size = len(grammar.to_bytes())
+    if as_json:
+        print_json({"enforced": True, "entries": entries, "compile_seconds": seconds, "grammar_bytes": size})
+        return
+    table = Table("keyword", "location", "what became of it", box=None, pad_edge=False, header_style="bold")
+    for entry in entries:
+        outcome = Text(entry["outcome"], style="yellow" if "annotation" in entry["outcome"] else "green")
+        if entry["detail"]:
+            outcome.append(f": {entry['detail']}", style="default")
+        table.add_row(entry["keyword"], entry["location"], outcome)
+    stdout.print(table)
+    stdout.print(
+        Text.assemble(
+            ("\nenforced", "bold green"),
+            f": {len(entries)} keywords, compiled in {seconds * 1000:.1f} ms to {size:,} bytes",
+        )
+    )
+
+
+def _entry(entry: Any) -> dict[str, str]:
+    outcome = getattr(entry.outcome, "value", entry.outcome)
+    return {
+        "location": entry.location,
+        "keyword": entry.keyword,
+        "outcome": str(outcome).replace("_", " "),
+        "detail": entry.detail or "",
+    }

@@ -1,0 +1,57 @@
+"""The independent judge of a finished document: the `jsonschema` package, where it is installed.
+
+It shares no code with the compiler, so its verdict on what a model wrote under a mask means something. Numbers are
+compared as the decimals that were written: in binary floating point, 0.3 would not be a multiple of 0.1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+#: The longest number, in digits before its point, that is turned into an exact integer.
+_MAX_INTEGER_DIGITS = 400
+
+
+def judge_of(schema: Any, resources: Mapping[str, Any] | None = None) -> Callable[[str], bool] | None:
+    """Return a function that says whether a JSON text is valid under `schema`, or None without `jsonschema`.
+
+    `schema` is JSON text or a parsed schema; `resources` are further schemas by URI, as for `compile_json_schema`.
+    Text that is not JSON is not valid. `format` is not asserted.
+    """
+    try:
+        from jsonschema.validators import validator_for
+        from referencing import Registry, Resource
+        from referencing.jsonschema import DRAFT202012
+    except ImportError:
+        return None
+    text = schema if isinstance(schema, str) else json.dumps(schema)
+    exact = json.loads(text, parse_float=_exact)
+    registry: Any = Registry().with_resources(
+        (uri, Resource.from_contents(contents, default_specification=DRAFT202012))
+        for uri, contents in (resources or {}).items()
+    )
+    validator = validator_for(exact)(exact, registry=registry)
+
+    def judge(document: str) -> bool:
+        try:
+            value = json.loads(document, parse_float=_exact, parse_constant=_refuse)
+        except ValueError:
+            return False
+        return bool(validator.is_valid(value))
+
+    return judge
+
+
+def _exact(text: str) -> Decimal | int:
+    """The number as written; 1.0 becomes the integer that it is, as every draft since 6 says."""
+    number = Decimal(text)
+    if number.adjusted() < _MAX_INTEGER_DIGITS and number == number.to_integral_value():
+        return int(number)
+    return number
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
