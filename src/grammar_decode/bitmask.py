@@ -104,7 +104,9 @@ def _apply_numpy(
 ) -> None:
     kind = logits.dtype.name if logits.dtype.isnative else str(logits.dtype)
     if kind not in ("float32", "float16", "bfloat16", "float64"):
-        raise BitmaskError(f"The logits are {kind}; float32, float16, bfloat16 and float64 (native order) are supported.")
+        raise BitmaskError(
+            f"The logits are {kind}; float32, float16, bfloat16 and float64 (native order) are supported."
+        )
     if not logits.flags.writeable:
         raise BitmaskError("The logits are read-only. Pass a writable array, such as a copy().")
     num_bits, rows = _check_shapes(logits.shape, bitmask.shape, vocab_size, indices)

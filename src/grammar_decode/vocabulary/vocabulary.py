@@ -1,0 +1,229 @@
+"""`Vocabulary`: what the grammar needs to know of a tokenizer.
+
+The bytes of each token, which tokens end a text, and how wide the model's logits are. Nothing else: no merges, no
+normalisation; a mask is about bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+import os
+import struct
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from grammar_decode.errors import VocabularyError
+from grammar_decode.vocabulary.byte_rules import TokenTable
+from grammar_decode.vocabulary.gguf import read_gguf
+from grammar_decode.vocabulary.tokenizer_json import load_tokenizer_json, read_tokenizer_json
+from grammar_decode.vocabulary.tokenizers import read_tokenizer
+
+if TYPE_CHECKING:
+    from grammar_decode import _core
+
+_MAX_SIZE = 2**31 - 1  # token ids are int32 everywhere
+_NO_TEXT = 0xFFFFFFFF
+
+
+class Vocabulary:
+    """The tokens of a model, by id. Immutable, so any number of threads may share one; build it once per model.
+
+    ``token_bytes[id]`` is what the token stands for; None, or no bytes, means that the token is not text (special,
+    unused), and such a token is never allowed. Several ids may have the same bytes. ``stop_token_ids`` end the text:
+    they are allowed exactly where the document is complete, and their bytes are never text.
+    ``size`` is the width of the model's logits where that is more than ``len(token_bytes)``: ids in between are padding,
+    and never allowed. Raises :class:`VocabularyError`.
+
+        >>> vocab = Vocabulary([b"{", b"}", b'"', None], stop_token_ids=[3])
+        >>> vocab.size, vocab.num_tokens
+        (4, 3)
+    """
+
+    def __init__(
+        self, token_bytes: Sequence[bytes | None], *, stop_token_ids: Iterable[int], size: int | None = None
+    ) -> None:
+        table = _checked_tokens(token_bytes)
+        self._size = _checked_size(size, len(table))
+        self._stop_token_ids = _checked_stop_tokens(stop_token_ids, self._size)
+        for token_id in self._stop_token_ids:
+            if token_id < len(table):
+                table[token_id] = None
+        self._token_bytes = tuple(table)
+        self._num_tokens = sum(token is not None for token in table)
+        if self._num_tokens == 0:
+            raise VocabularyError(
+                f"None of the {len(table)} tokens has bytes, so nothing could be written with this vocabulary. "
+                "Pass the bytes of each token that is text; None is for special tokens."
+            )
+        self._content_hash: str | None = None
+        self._core: _core.Vocabulary | None = None
+        self._lock = threading.Lock()
+
+    @classmethod
+    def from_tokenizer(
+        cls,
+        tokenizer: Any,
+        *,
+        stop_token_ids: Iterable[int] | None = None,
+        size: int | None = None,
+        added_tokens_as_text: bool = False,
+    ) -> Vocabulary:
+        """From a tokenizer of transformers, tokenizers, tiktoken, mistral_common, sentencepiece, or a llama_cpp.Llama.
+
+        ``stop_token_ids``: by default what the tokenizer says (``eos_token_id``; llama.cpp's end-of-generation list), or
+        where it says nothing, its special tokens with a well-known name (``<|im_end|>``, ``<|eot_id|>``, ...). A model's
+        generation config may name more: pass them then. ``size``: the model's ``config.vocab_size``, if larger.
+        ``added_tokens_as_text``: added tokens that are not flagged special (``<think>``) are forbidden unless this is set;
+        white space is always text. Cost: tens of milliseconds to a second.
+        """
+        return cls._from_table(
+            read_tokenizer(tokenizer, added_tokens_as_text=added_tokens_as_text), stop_token_ids, size
+        )
+
+    @classmethod
+    def from_tokenizer_json(
+        cls,
+        source: str | bytes | os.PathLike[str] | Mapping[str, Any],
+        *,
+        stop_token_ids: Iterable[int] | None = None,
+        size: int | None = None,
+        added_tokens_as_text: bool = False,
+    ) -> Vocabulary:
+        """From a ``tokenizer.json``: its path (``.gz`` as well), its text, or the parsed object. Needs no other package.
+
+        The file does not say which token ends a text, so by default its special tokens with a well-known name do.
+        """
+        table = read_tokenizer_json(load_tokenizer_json(source), added_tokens_as_text=added_tokens_as_text)
+        return cls._from_table(table, stop_token_ids, size)
+
+    @classmethod
+    def from_gguf(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        stop_token_ids: Iterable[int] | None = None,
+        size: int | None = None,
+        added_tokens_as_text: bool = False,
+    ) -> Vocabulary:
+        """From a GGUF file. Needs no other package, and reads only the header.
+
+        By default every token that llama.cpp counts as end of generation is a stop token.
+        """
+        return cls._from_table(read_gguf(path, added_tokens_as_text=added_tokens_as_text), stop_token_ids, size)
+
+    @classmethod
+    def _from_table(cls, table: TokenTable, stop_token_ids: Iterable[int] | None, size: int | None) -> Vocabulary:
+        stops = table.stop_token_ids if stop_token_ids is None else list(stop_token_ids)
+        return cls(table.token_bytes, stop_token_ids=stops, size=table.size if size is None else size)
+
+    @property
+    def size(self) -> int:
+        """The width of the logits, and of a bitmask: ids run from 0 to size - 1."""
+        return self._size
+
+    @property
+    def token_bytes(self) -> tuple[bytes | None, ...]:
+        """The bytes by token id, None for ids that are not text; ids past the end have none either."""
+        return self._token_bytes
+
+    @property
+    def stop_token_ids(self) -> tuple[int, ...]:
+        """The tokens that end a text, in order, without duplicates; at least one."""
+        return self._stop_token_ids
+
+    @property
+    def num_tokens(self) -> int:
+        """How many ids are text."""
+        return self._num_tokens
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 (hex) of all of the above: equal for two vocabularies exactly if they are interchangeable."""
+        if self._content_hash is None:
+            lengths = [_NO_TEXT if token is None else len(token) for token in self._token_bytes]
+            digest = hashlib.sha256(b"grammar-decode vocabulary 1\0")
+            digest.update(struct.pack("<QQQ", self._size, len(self._stop_token_ids), len(lengths)))
+            digest.update(struct.pack(f"<{len(self._stop_token_ids)}I", *self._stop_token_ids))
+            digest.update(struct.pack(f"<{len(lengths)}I", *lengths))
+            digest.update(b"".join(token for token in self._token_bytes if token is not None))
+            self._content_hash = digest.hexdigest()
+        return self._content_hash
+
+    @property
+    def _core_vocabulary(self) -> _core.Vocabulary:
+        """The kernel's index of the tokens, built at first use (a fraction of a second) and then shared."""
+        with self._lock:
+            if self._core is None:
+                from grammar_decode import _core  # readers of vocabularies work without the extension
+
+                self._core = _core.Vocabulary(list(self._token_bytes), list(self._stop_token_ids), self._size)
+            return self._core
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self._token_bytes, self._stop_token_ids, self._size)
+
+    def __repr__(self) -> str:
+        return f"<Vocabulary of {self._num_tokens} tokens, size {self._size}, stop tokens {list(self._stop_token_ids)}>"
+
+
+def _rebuild(token_bytes: tuple[bytes | None, ...], stop_token_ids: tuple[int, ...], size: int) -> Vocabulary:
+    return Vocabulary(token_bytes, stop_token_ids=stop_token_ids, size=size)
+
+
+def _checked_tokens(token_bytes: Sequence[bytes | None]) -> list[bytes | None]:
+    if isinstance(token_bytes, (str, bytes, Mapping)):
+        raise VocabularyError(
+            f"token_bytes is a {type(token_bytes).__name__}, but must be a list: the bytes of token 0, of token 1, ..."
+        )
+    table = list(token_bytes)
+    if not table:
+        raise VocabularyError("The vocabulary is empty. Pass the bytes of each token, in the order of the ids.")
+    for token_id, token in enumerate(table):
+        if token is not None and not isinstance(token, bytes):
+            hint = " Encode text to the bytes that the tokenizer means by it." if isinstance(token, str) else ""
+            raise VocabularyError(
+                f"Token {token_id} is a {type(token).__name__} ({token!r:.60}), but must be bytes, or None if it is "
+                f"not text.{hint}"
+            )
+    return [token or None for token in table]
+
+
+def _checked_size(size: int | None, num_ids: int) -> int:
+    if size is None:
+        return num_ids
+    try:
+        size = operator.index(size)
+    except TypeError:
+        raise VocabularyError(f"size is {size!r}, but must be a whole number: the width of the logits.") from None
+    if not num_ids <= size <= _MAX_SIZE:
+        raise VocabularyError(
+            f"size is {size}, but the vocabulary has {num_ids} ids. "
+            "Pass the width of the model's logits, or leave size out to take the number of ids."
+        )
+    return size
+
+
+def _checked_stop_tokens(stop_token_ids: Iterable[int], size: int) -> tuple[int, ...]:
+    if isinstance(stop_token_ids, int):
+        raise VocabularyError(f"stop_token_ids is the number {stop_token_ids}; pass a list: [{stop_token_ids}].")
+    stops = set()
+    for token_id in stop_token_ids:
+        try:
+            stops.add(operator.index(token_id))
+        except TypeError:
+            raise VocabularyError(
+                f"The stop token {token_id!r} is a {type(token_id).__name__}, not a token id."
+            ) from None
+    if not stops:
+        raise VocabularyError(
+            "There is no stop token, so a finished document could not end. Pass stop_token_ids=[...]: "
+            "the end-of-text ids of the model (eos_token_id in its generation config)."
+        )
+    if outside := [token_id for token_id in sorted(stops) if not 0 <= token_id < size]:
+        raise VocabularyError(
+            f"The stop token {outside[0]} is out of range: ids run from 0 to {size - 1}. "
+            "If the model's logits are wider than the tokenizer, pass their width as size."
+        )
+    return tuple(sorted(stops))
