@@ -1,0 +1,322 @@
+"""Threads: where in the document the text so far may be.
+
+A thread is a tuple of frames, outermost first. The last frame reads the next byte; the frames before it stand where
+they go on once it is done. A configuration is a frozenset of threads, and only live threads are in it: those from which
+a document can be finished with bytes of the alphabet alone. (The frames below were checked when one was put on top.)
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from grammar_decode.ir import nodes as ir
+from grammar_decode.reference.containers import ArrayRules, ArrayState, ObjectRules, ObjectState
+from grammar_decode.reference.emptiness import nonempty_nodes
+from grammar_decode.reference.regex import Expression, Regexes
+
+WHITESPACE = frozenset(b" \t\n\r")
+QUOTE = ord('"')
+
+
+class Phase(enum.Enum):
+    """Where a frame stands. Those with * may read whitespace."""
+
+    START = "before the opening bracket"
+    OPENED = "* after the opening bracket"
+    KEY = "inside a key"
+    AFTER_KEY = "* after a key"
+    COLON = "inside the key separator"
+    BEFORE_VALUE = "* after the key separator; of the document: before the root"
+    AFTER_ENTRY = "* after a member or an item; of the document: after the root"
+    COMMA = "inside the item separator"
+    AFTER_COMMA = "* after the item separator"
+
+
+RUNS = frozenset((Phase.OPENED, Phase.AFTER_KEY, Phase.BEFORE_VALUE, Phase.AFTER_ENTRY, Phase.AFTER_COMMA))
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFrame:
+    """The bottom of every thread: whitespace around the root."""
+
+    phase: Phase
+    offset: int = 0  # whitespace bytes read in this run
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalFrame:
+    """Inside a scalar; ``rest`` is what may follow."""
+
+    rest: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The key typed so far, and for each class that it may belong to, what may follow it (up to the quote)."""
+
+    text: bytes
+    rests: tuple[tuple[ir.ClassId, Expression], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectFrame:
+    """Inside an object."""
+
+    node: ir.NodeId
+    phase: Phase
+    state: ObjectState
+    used: frozenset[bytes] = frozenset()  # pattern keys
+    offset: int = 0  # whitespace bytes read in this run, or bytes read of the separator
+    key: Key | None = None  # in KEY
+    value: ir.NodeId | None = None  # from AFTER_KEY to BEFORE_VALUE
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFrame:
+    """Inside an array."""
+
+    node: ir.NodeId
+    phase: Phase
+    state: ArrayState
+    offset: int = 0
+
+
+Frame: TypeAlias = DocumentFrame | TerminalFrame | ObjectFrame | ArrayFrame
+Thread: TypeAlias = tuple[Frame, ...]
+Configuration: TypeAlias = frozenset[Thread]
+
+DEAD: Configuration = frozenset()
+
+
+class Automaton:
+    """The steps of one grammar over one alphabet. Immutable but for memos; not shared between threads."""
+
+    def __init__(self, grammar: ir.Grammar, alphabet: Iterable[int] = range(256)) -> None:
+        self.grammar = grammar
+        self.spacing = grammar.spacing
+        self.regexes = Regexes(alphabet)
+        self.expressions = self.regexes.from_table(grammar.regexes)
+        self.nonempty = nonempty_nodes(grammar, self.expressions, self.regexes)
+        self._object_rules: dict[ir.NodeId, ObjectRules] = {}
+        self._array_rules: dict[ir.NodeId, ArrayRules] = {}
+
+    def initial(self) -> Configuration:
+        """Before the first byte; dead if no document can be spelled."""
+        if self.grammar.root not in self.nonempty:
+            return DEAD
+        return frozenset(((DocumentFrame(Phase.BEFORE_VALUE),),))
+
+    def step(self, configuration: Configuration, byte: int) -> Configuration:
+        """After one more byte."""
+        after: set[Thread] = set()
+        for thread in configuration:
+            for new in self._step_thread(thread, byte):
+                if self._is_live(new[-1]):
+                    after.add(new)
+                    if self._may_end(new[-1]):
+                        after.add(new[:-1])
+        return frozenset(after)
+
+    def is_accepting(self, configuration: Configuration) -> bool:
+        """Whether the text so far is a document."""
+        return any(len(thread) == 1 and _is_run_after_root(thread[0]) for thread in configuration)
+
+    def _may_end(self, top: Frame) -> bool:
+        return isinstance(top, TerminalFrame) and self.regexes.nullable(top.rest)
+
+    # ---- steps --------------------------------------------------------------------------------------------------
+
+    def _step_thread(self, thread: Thread, byte: int) -> Iterator[Thread]:
+        below, top = thread[:-1], thread[-1]
+        if isinstance(top, TerminalFrame):
+            yield (*below, TerminalFrame(self.regexes.derivative(top.rest, byte)))
+            return
+        if byte in WHITESPACE and top.phase in RUNS:
+            yield from self._step_whitespace(below, top)
+        if isinstance(top, ObjectFrame):
+            yield from self._step_object(below, top, byte)
+        elif isinstance(top, ArrayFrame):
+            yield from self._step_array(below, top, byte)
+        elif top.phase is Phase.BEFORE_VALUE:
+            yield from self._step_into(self.grammar.root, (DocumentFrame(Phase.AFTER_ENTRY),), byte)
+
+    def _step_whitespace(self, below: Thread, top: DocumentFrame | ObjectFrame | ArrayFrame) -> Iterator[Thread]:
+        if self.spacing.max_whitespace is None:
+            yield (*below, top)
+        elif top.offset < self.spacing.max_whitespace:
+            yield (*below, replace(top, offset=top.offset + 1))
+
+    def _step_into(self, node: ir.NodeId, below: Thread, byte: int) -> Iterator[Thread]:
+        """The first byte of a value."""
+        for frame in self._start(node):
+            yield from self._step_thread((*below, frame), byte)
+
+    def _start(self, node_id: ir.NodeId) -> Iterator[Frame]:
+        """The frames that begin a value of the node; nodes without a value are left out."""
+        seen = {node_id}
+        stack = [node_id]
+        while stack:
+            current = stack.pop()
+            node = self.grammar.nodes[current]
+            if current not in self.nonempty:
+                continue
+            if isinstance(node, ir.Terminal):
+                yield TerminalFrame(self.expressions[node.regex])
+            elif isinstance(node, ir.Members):
+                yield ObjectFrame(current, Phase.START, self.object_rules(current).initial)
+            elif isinstance(node, ir.Elements):
+                yield ArrayFrame(current, Phase.START, self.array_rules(current).initial)
+            else:
+                stack.extend(child for child in node.nodes if child not in seen)
+                seen.update(node.nodes)
+
+    def _step_object(self, below: Thread, frame: ObjectFrame, byte: int) -> Iterator[Thread]:
+        rules = self.object_rules(frame.node)
+        phase = frame.phase
+        if phase is Phase.START and byte == ord("{"):
+            yield (*below, replace(frame, phase=Phase.OPENED))
+        elif phase in (Phase.OPENED, Phase.AFTER_ENTRY) and byte == ord("}") and rules.complete(frame.state):
+            yield below
+        elif phase in (Phase.OPENED, Phase.AFTER_COMMA) and byte == QUOTE:
+            yield (*below, replace(frame, phase=Phase.KEY, offset=0, key=self._first_key(frame)))
+        elif phase is Phase.KEY:
+            yield from ((*below, after) for after in self._step_key(frame, byte))
+        elif phase is Phase.AFTER_ENTRY:
+            yield from self._step_separator(below, frame, byte, Phase.COMMA, Phase.AFTER_COMMA, 0)
+        elif phase is Phase.COMMA:
+            yield from self._step_separator(below, frame, byte, Phase.COMMA, Phase.AFTER_COMMA, frame.offset)
+        elif phase is Phase.AFTER_KEY:
+            yield from self._step_separator(below, frame, byte, Phase.COLON, Phase.BEFORE_VALUE, 0)
+        elif phase is Phase.COLON:
+            yield from self._step_separator(below, frame, byte, Phase.COLON, Phase.BEFORE_VALUE, frame.offset)
+        elif phase is Phase.BEFORE_VALUE:
+            assert frame.value is not None
+            after = replace(frame, phase=Phase.AFTER_ENTRY, offset=0, value=None)
+            yield from self._step_into(frame.value, (*below, after), byte)
+
+    def _step_array(self, below: Thread, frame: ArrayFrame, byte: int) -> Iterator[Thread]:
+        rules = self.array_rules(frame.node)
+        phase = frame.phase
+        if phase is Phase.START and byte == ord("["):
+            yield (*below, replace(frame, phase=Phase.OPENED))
+        if phase in (Phase.OPENED, Phase.AFTER_ENTRY) and byte == ord("]") and rules.complete(frame.state):
+            yield below
+        if phase is Phase.AFTER_ENTRY:
+            yield from self._step_separator(below, frame, byte, Phase.COMMA, Phase.AFTER_COMMA, 0)
+        if phase is Phase.COMMA:
+            yield from self._step_separator(below, frame, byte, Phase.COMMA, Phase.AFTER_COMMA, frame.offset)
+        if phase in (Phase.OPENED, Phase.AFTER_COMMA):
+            for node, state in rules.live_successors(frame.state, frame.state.cls):
+                yield from self._step_into(node, (*below, ArrayFrame(frame.node, Phase.AFTER_ENTRY, state)), byte)
+
+    def _step_separator(
+        self, below: Thread, frame: ObjectFrame | ArrayFrame, byte: int, inside: Phase, then: Phase, offset: int
+    ) -> Iterator[Thread]:
+        text = self._separator(inside)
+        if byte != text[offset]:
+            return
+        if offset + 1 == len(text):
+            yield (*below, replace(frame, phase=then, offset=0))
+        else:
+            yield (*below, replace(frame, phase=inside, offset=offset + 1))
+
+    def _separator(self, inside: Phase) -> bytes:
+        return self.spacing.item_separator if inside is Phase.COMMA else self.spacing.key_separator
+
+    # ---- keys ---------------------------------------------------------------------------------------------------
+
+    def _first_key(self, frame: ObjectFrame) -> Key:
+        rules = self.object_rules(frame.node)
+        rests = [(cls, self.regexes.texts((rules.node.names[cls],))) for cls in sorted(frame.state.names)]
+        for index, pattern in enumerate(rules.patterns):
+            rests.append((len(rules.node.names) + index, self.regexes.without(pattern, frame.used)))
+        return Key(b"", tuple(rests))
+
+    def _step_key(self, frame: ObjectFrame, byte: int) -> Iterator[ObjectFrame]:
+        key = frame.key
+        assert key is not None
+        # subtle: both may apply to a quote, since the text of a key may contain escaped ones.
+        rests = [(cls, self.regexes.derivative(rest, byte)) for cls, rest in key.rests]
+        possible = tuple((cls, rest) for cls, rest in rests if rest is not self.regexes.empty)
+        if possible:
+            yield replace(frame, key=Key(key.text + bytes((byte,)), possible))
+        if byte == QUOTE:
+            for cls, rest in key.rests:
+                if self.regexes.nullable(rest):
+                    yield from self._end_key(frame, cls, key.text)
+
+    def _end_key(self, frame: ObjectFrame, cls: ir.ClassId, text: bytes) -> Iterator[ObjectFrame]:
+        rules = self.object_rules(frame.node)
+        used = frame.used if cls < len(rules.node.names) else frame.used | {text}
+        for node, state in rules.live_successors(frame.state, cls, self.regexes.spells(text)):
+            yield ObjectFrame(frame.node, Phase.AFTER_KEY, state, used, value=node)
+
+    # ---- liveness -----------------------------------------------------------------------------------------------
+
+    def _is_live(self, top: Frame) -> bool:
+        if isinstance(top, DocumentFrame):
+            return True
+        if isinstance(top, TerminalFrame):
+            return not self.regexes.is_empty(top.rest)
+        if top.phase in (Phase.COMMA, Phase.COLON) and not self._separator_spelled(top):
+            return False
+        if isinstance(top, ObjectFrame):
+            return self._is_live_object(top, self.object_rules(top.node))
+        rules = self.array_rules(top.node)
+        if top.phase is Phase.OPENED:
+            return rules.can_close_or_continue(top.state)
+        return top.phase is Phase.AFTER_ENTRY or rules.can_continue(top.state)
+
+    def _is_live_object(self, frame: ObjectFrame, rules: ObjectRules) -> bool:
+        if frame.phase is Phase.OPENED:
+            return rules.can_close_or_continue(frame.state)
+        if frame.phase is Phase.KEY:
+            return self._is_live_key(frame, rules)
+        if frame.phase is Phase.AFTER_KEY:
+            return rules.colon_spelled
+        if frame.phase in (Phase.COMMA, Phase.AFTER_COMMA):
+            return rules.can_continue(frame.state)
+        return True  # an entry was begun or is done, and what can't be finished after it was not begun
+
+    def _is_live_key(self, frame: ObjectFrame, rules: ObjectRules) -> bool:
+        key = frame.key
+        assert key is not None
+        if not rules.entry_spelled:
+            return False
+        spelled = self.regexes.spells(key.text)
+        return any(
+            not self.regexes.is_empty(rest) and rules.live_successors(frame.state, cls, spelled)
+            for cls, rest in key.rests
+        )
+
+    def _separator_spelled(self, frame: ObjectFrame | ArrayFrame) -> bool:
+        return self.regexes.spells(self._separator(frame.phase)[frame.offset :])
+
+    # ---- rules --------------------------------------------------------------------------------------------------
+
+    def object_rules(self, node_id: ir.NodeId) -> ObjectRules:
+        """The rules of a ``Members`` node."""
+        rules = self._object_rules.get(node_id)
+        if rules is None:
+            node = self.grammar.nodes[node_id]
+            assert isinstance(node, ir.Members)
+            rules = ObjectRules(node, self.expressions, self.regexes, self.nonempty, self.spacing)
+            self._object_rules[node_id] = rules
+        return rules
+
+    def array_rules(self, node_id: ir.NodeId) -> ArrayRules:
+        """The rules of an ``Elements`` node."""
+        rules = self._array_rules.get(node_id)
+        if rules is None:
+            node = self.grammar.nodes[node_id]
+            assert isinstance(node, ir.Elements)
+            rules = ArrayRules(node, self.regexes, self.nonempty, self.spacing)
+            self._array_rules[node_id] = rules
+        return rules
+
+
+def _is_run_after_root(frame: Frame) -> bool:
+    return isinstance(frame, DocumentFrame) and frame.phase is Phase.AFTER_ENTRY
