@@ -65,7 +65,7 @@ def check_bitmask(bitmask: Any, vocab_size: int, index: int) -> BitmaskArray:
         )
     if not 0 <= index < rows.shape[0]:
         raise BitmaskError(f"The bitmask has {rows.shape[0]} rows, so there is no row {index}.")
-    row = rows[index]
+    row: BitmaskArray = rows[index]
     if not row.flags.c_contiguous:
         raise BitmaskError("The rows of the bitmask are not contiguous. Pass the array that was allocated, not a view.")
     if not row.flags.writeable:

@@ -1,7 +1,7 @@
 """Reads ``tokenizer.json``, the file format of Hugging Face tokenizers, without that package.
 
-Format: https://huggingface.co/docs/tokenizers (the serialised ``Tokenizer``): ``model.vocab`` maps pieces to ids (a list
-of [piece, score] for Unigram), ``added_tokens`` overrides it, and ``decoder`` / ``pre_tokenizer`` tell the byte rule.
+Format: https://huggingface.co/docs/tokenizers (the serialised ``Tokenizer``): ``model.vocab`` maps pieces to ids (for
+Unigram, a list of [piece, score]), ``added_tokens`` overrides it, ``decoder`` and ``pre_tokenizer`` tell the byte rule.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from grammar_decode.vocabulary.byte_rules import (
     metaspace_bytes,
 )
 
+_MAX_ID = 2**24  # far above any tokenizer; keeps a damaged file from taking all memory
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -61,7 +62,10 @@ def read_tokenizer_json(spec: Mapping[str, Any], *, added_tokens_as_text: bool =
         ) from error
     if not pieces and not added:
         raise VocabularyError("The vocabulary of this tokenizer.json is empty.")
-    token_bytes: list[bytes | None] = [None] * (1 + max([*pieces.values(), *added]))
+    ids = [*pieces.values(), *added]
+    if not 0 <= min(ids) <= max(ids) <= _MAX_ID:
+        raise VocabularyError(f"This tokenizer.json has ids from {min(ids)} to {max(ids)}: it is damaged.")
+    token_bytes: list[bytes | None] = [None] * (1 + max(ids))
     for piece, token_id in pieces.items():
         if token_id not in added:
             token_bytes[token_id] = to_bytes(piece)
@@ -85,7 +89,7 @@ def _byte_rule(spec: Mapping[str, Any]) -> tuple[Callable[[str], bytes], Callabl
     model = spec["model"]
     if model.get("type") in ("WordPiece", "WordLevel"):
         raise VocabularyError(
-            f"A {model['type']} tokenizer loses the bytes of its text (case, spaces), and no generative model uses one. "
+            f"A {model['type']} tokenizer loses the bytes of its text (case, spaces); generative models do not use it. "
             "Pass the bytes of each token: Vocabulary(token_bytes, stop_token_ids=...)."
         )
     parts = [*_components(spec.get("decoder")), *_components(spec.get("pre_tokenizer"))]

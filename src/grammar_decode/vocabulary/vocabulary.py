@@ -33,8 +33,8 @@ class Vocabulary:
     ``token_bytes[id]`` is what the token stands for; None, or no bytes, means that the token is not text (special,
     unused), and such a token is never allowed. Several ids may have the same bytes. ``stop_token_ids`` end the text:
     they are allowed exactly where the document is complete, and their bytes are never text.
-    ``size`` is the width of the model's logits where that is more than ``len(token_bytes)``: ids in between are padding,
-    and never allowed. Raises :class:`VocabularyError`.
+    ``size`` is the width of the model's logits where that is more than ``len(token_bytes)``: the ids in between are
+    padding, and never allowed. Raises :class:`VocabularyError`.
 
         >>> vocab = Vocabulary([b"{", b"}", b'"', None], stop_token_ids=[3])
         >>> vocab.size, vocab.num_tokens
@@ -70,13 +70,14 @@ class Vocabulary:
         size: int | None = None,
         added_tokens_as_text: bool = False,
     ) -> Vocabulary:
-        """From a tokenizer of transformers, tokenizers, tiktoken, mistral_common, sentencepiece, or a llama_cpp.Llama.
+        """From transformers, tokenizers, tiktoken, mistral_common, sentencepiece, or a ``llama_cpp.Llama``.
 
-        ``stop_token_ids``: by default what the tokenizer says (``eos_token_id``; llama.cpp's end-of-generation list), or
-        where it says nothing, its special tokens with a well-known name (``<|im_end|>``, ``<|eot_id|>``, ...). A model's
-        generation config may name more: pass them then. ``size``: the model's ``config.vocab_size``, if larger.
-        ``added_tokens_as_text``: added tokens that are not flagged special (``<think>``) are forbidden unless this is set;
-        white space is always text. Cost: tens of milliseconds to a second.
+        ``stop_token_ids``: by default what the tokenizer says (``eos_token_id``; llama.cpp's end-of-generation list);
+        where it says nothing, its special tokens with a well-known name (``<|im_end|>``, ``<|eot_id|>``, ...). The
+        generation config of a model may name more: pass them then.
+        ``size``: the model's ``config.vocab_size``, if larger.
+        ``added_tokens_as_text``: added tokens that are not flagged special (``<think>``) are forbidden unless this is
+        set; white space is always text. Cost: tens of milliseconds to a second.
         """
         return cls._from_table(
             read_tokenizer(tokenizer, added_tokens_as_text=added_tokens_as_text), stop_token_ids, size
@@ -91,9 +92,10 @@ class Vocabulary:
         size: int | None = None,
         added_tokens_as_text: bool = False,
     ) -> Vocabulary:
-        """From a ``tokenizer.json``: its path (``.gz`` as well), its text, or the parsed object. Needs no other package.
+        """From a ``tokenizer.json``: its path (``.gz`` as well), its text, or the parsed object.
 
         The file does not say which token ends a text, so by default its special tokens with a well-known name do.
+        Needs no other package.
         """
         table = read_tokenizer_json(load_tokenizer_json(source), added_tokens_as_text=added_tokens_as_text)
         return cls._from_table(table, stop_token_ids, size)
@@ -172,7 +174,7 @@ def _rebuild(token_bytes: tuple[bytes | None, ...], stop_token_ids: tuple[int, .
     return Vocabulary(token_bytes, stop_token_ids=stop_token_ids, size=size)
 
 
-def _checked_tokens(token_bytes: Sequence[bytes | None]) -> list[bytes | None]:
+def _checked_tokens(token_bytes: Any) -> list[bytes | None]:
     if isinstance(token_bytes, (str, bytes, Mapping)):
         raise VocabularyError(
             f"token_bytes is a {type(token_bytes).__name__}, but must be a list: the bytes of token 0, of token 1, ..."
@@ -205,7 +207,7 @@ def _checked_size(size: int | None, num_ids: int) -> int:
     return size
 
 
-def _checked_stop_tokens(stop_token_ids: Iterable[int], size: int) -> tuple[int, ...]:
+def _checked_stop_tokens(stop_token_ids: Any, size: int) -> tuple[int, ...]:
     if isinstance(stop_token_ids, int):
         raise VocabularyError(f"stop_token_ids is the number {stop_token_ids}; pass a list: [{stop_token_ids}].")
     stops = set()
