@@ -22,9 +22,8 @@ from grammar_decode.models.base import LanguageModel, ModelError
 from grammar_decode.sampling import Sampler
 
 if TYPE_CHECKING:
-    from grammar_decode.vocabulary import Vocabulary
-
     from grammar_decode import JsonOptions, Limits
+    from grammar_decode.vocabulary import Vocabulary
 
 StopReason = Literal["completed", "length"]
 
@@ -247,7 +246,7 @@ class _Loop:
             self.tokens.append(token_id)
             if self.stopped:
                 break
-            piece = decoder.decode(self._vocabulary.token_bytes(token_id) or b"")
+            piece = decoder.decode(self._bytes_of(token_id))
             if piece:
                 self.text += piece
                 yield piece
@@ -280,6 +279,11 @@ class _Loop:
         self.sample_seconds += sampled - masked
         self.mask_seconds += (masked - started) + (perf_counter() - sampled)
         return token_id
+
+    def _bytes_of(self, token_id: int) -> bytes:
+        """The token's text; without a mask, special tokens and padding rows can be drawn too, and have none."""
+        token_bytes = self._vocabulary.token_bytes
+        return (token_bytes[token_id] if token_id < len(token_bytes) else None) or b""
 
 
 def _room(max_tokens: int, num_prompt_tokens: int, context_size: int | None) -> int:
@@ -316,11 +320,11 @@ def _matcher(
     resources: Mapping[str, Any] | None,
     limits: Limits | None,
 ) -> Matcher:
-    from grammar_decode import Grammar, GrammarMatcher, compile_json_schema
-
     if hasattr(grammar, "fill_next_token_bitmask"):
         matcher: Matcher = grammar
         return matcher
+    from grammar_decode import Grammar, GrammarMatcher, compile_json_schema
+
     if not isinstance(grammar, Grammar):
         grammar = compile_json_schema(grammar, options, resources=resources, limits=limits)
     return GrammarMatcher(grammar, vocabulary)

@@ -12,7 +12,7 @@ class Sampler:
     """Draws token ids; -inf means "not allowed" and is never drawn. Holds a random state: one sampler for one run."""
 
     def __init__(self, *, temperature: float = 0.0, top_p: float = 1.0, seed: int | None = None) -> None:
-        """`temperature` 0 is greedy; the lowest id wins a tie. Without a seed, a fresh one is taken and kept in `seed`."""
+        """`temperature` 0 is greedy; the lowest id wins a tie. Without a seed, a fresh one is kept in `seed`."""
         if not 0 <= temperature < float("inf"):
             raise ValueError(f"temperature must be a number from 0 up, not {temperature!r}")
         if not 0 < top_p <= 1:

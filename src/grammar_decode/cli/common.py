@@ -26,7 +26,7 @@ KeyOrder = Literal["schema", "any"]
 Whitespace = Literal["flexible", "compact", "spaced", "any"]
 Escapes = Literal["relaxed", "canonical", "any"]
 Numbers = Literal["canonical", "any"]
-Formats = Literal["known", "ignore", "strict"]
+Formats = Literal["assert", "ignore", "strict"]
 
 SchemaArgument = Annotated[str, typer.Argument(metavar="SCHEMA", help="A JSON Schema file, or - for standard input.")]
 KeyOrderOption = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,6 +33,9 @@ from grammar_decode.cli.common import (
 
 if TYPE_CHECKING:
     from grammar_decode import Vocabulary
+
+
+_MAX_RANK = 10_000_000
 
 
 @guarded
@@ -77,7 +81,7 @@ def mask_command(
                 "vocabulary_size": vocabulary.size,
                 "num_legal": len(legal),
                 "stop_token_ids": stop,
-                "sample": [_as_json(token_id, vocabulary.token_bytes(token_id)) for token_id in shown],
+                "sample": [_as_json(token_id, vocabulary.token_bytes[token_id]) for token_id in shown],
                 "mask_seconds": seconds,
             }
         )
@@ -90,7 +94,7 @@ def mask_command(
     if shown:
         table = Table("id", "token", box=None, pad_edge=False, header_style="bold")
         for token_id in shown:
-            table.add_row(str(token_id), Text(_spelled(vocabulary.token_bytes(token_id) or b"")))
+            table.add_row(str(token_id), Text(_spelled(vocabulary.token_bytes[token_id] or b"")))
         stdout.print(table)
 
 
@@ -102,7 +106,7 @@ def _read_vocabulary(path: Path) -> Vocabulary:
     readers = {
         ".json": Vocabulary.from_tokenizer_json,
         ".gguf": Vocabulary.from_gguf,
-        ".tiktoken": Vocabulary.from_tiktoken,
+        ".tiktoken": _read_tiktoken,
     }
     reader = readers.get(path.suffix)
     if reader is None:
@@ -110,6 +114,24 @@ def _read_vocabulary(path: Path) -> Vocabulary:
     with progress() as report:
         report("Reading the vocabulary", None)
         return reader(path)
+
+
+def _read_tiktoken(path: Path) -> Vocabulary:
+    """A rank file, `base64 rank` lines. It names no special tokens: the id after the last rank stands for the stop."""
+    from grammar_decode import Vocabulary
+
+    tokens: list[bytes | None] = []
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            word, rank = line.split()
+            token, token_id = base64.b64decode(word, validate=True), int(rank)
+        except ValueError:
+            fail(f"{path}: line {number} is not a base64 word and a rank")
+        if not 0 <= token_id < _MAX_RANK:
+            fail(f"{path}: line {number} has the rank {token_id}, which can't be")
+        tokens.extend([None] * (token_id + 1 - len(tokens)))
+        tokens[token_id] = token
+    return Vocabulary([*tokens, None], stop_token_ids=[len(tokens)])
 
 
 def _spread(ids: list[int], count: int) -> list[int]:

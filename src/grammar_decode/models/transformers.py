@@ -61,8 +61,11 @@ class TransformersModel:
         if self._vocabulary is None:
             from grammar_decode.vocabulary import Vocabulary
 
+            width = self._logits_width()
             self._vocabulary = Vocabulary.from_tokenizer(
-                self.tokenizer, size=self._logits_width(), stop_token_ids=self._stop_token_ids()
+                self.tokenizer,
+                size=width if width >= len(self.tokenizer) else None,  # tokens may be added without widening the model
+                stop_token_ids=self._stop_token_ids() or None,
             )
         return self._vocabulary
 
