@@ -7,9 +7,7 @@ from grammar_decode.reference.containers import ArrayRules, ObjectRules
 from grammar_decode.reference.regex import Expression, Regexes
 
 
-def nonempty_nodes(
-    grammar: ir.Grammar, expressions: tuple[Expression, ...], regexes: Regexes
-) -> frozenset[ir.NodeId]:
+def nonempty_nodes(grammar: ir.Grammar, expressions: tuple[Expression, ...], regexes: Regexes) -> frozenset[ir.NodeId]:
     """The nodes with at least one value that the alphabet of ``regexes`` can spell."""
     known: frozenset[ir.NodeId] = frozenset()
     while True:
