@@ -1,0 +1,648 @@
+r"""Patterns to the IR: the regular expression of all string contents in which a pattern matches.
+
+The contents are spelled by the caller: ``spell`` maps a set of characters to the regex of how one of them is written.
+Spelled characters must form a prefix code, and every language made here is closed under respelling, so that
+intersection and complement of spelled languages mean those of the strings.
+
+Assertions look at the whole string, not only at the match, so a node is lowered *with what follows it*: ``lower(node,
+K)`` is the language "a match of node, then K". An assertion about the rest is then an intersection:
+
+    $ K = K if K holds the empty string        (?=r) K = (r ALL*) and K        (?!r) K = not (r ALL*) and K
+
+What precedes is a *context*: the start of the string, or the part of a partition of ALL that the last character
+lies in. K is a tuple with one language for each context; ``^``, ``\b`` and one-character lookbehinds pick among them.
+Other lookbehinds are lowered from right to left: the mirrored tree, with concatenation mirrored too.
+
+An assertion inside a loop has no finite K. Loops of one guarded character, ``((?!foo).)*``, are solved in closed form,
+short loops are unrolled, and the rest goes through an explicit automaton (``automaton.py``), exact as well. What
+passes the bounds there is refused. Plain parts never pay for any of this: they become the regex that one would write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from grammar_decode.errors import PatternError
+from grammar_decode.ir.build import Builder
+from grammar_decode.ir.nodes import ByteClass, Concatenation, LiteralSet, RegexId, Repetition
+from grammar_decode.limits import Limits
+from grammar_decode.regex.automaton import TooManyStates, automaton_language
+from grammar_decode.regex.charset import ALL, NONE, WORD, Charset
+from grammar_decode.regex.parse import (
+    Alternation,
+    Ast,
+    Begin,
+    Boundary,
+    Chars,
+    End,
+    Look,
+    Repeat,
+    Sequence,
+    parse,
+)
+
+Spell: TypeAlias = Callable[[Charset], RegexId]
+#: One language for each context.
+Languages: TypeAlias = tuple[RegexId, ...]
+
+#: Loops with an assertion inside are unrolled up to this many rounds.
+MAX_UNROLLED = 16
+#: Assertions inside assertions and alternatives of them: keeps the recursion shallow.
+MAX_ASSERTION_DEPTH = 60
+#: Height of a tree with assertions in it, for the same reason.
+MAX_HEIGHT = 150
+#: Nodes lowered, counting the rounds of unrolled loops.
+MAX_LOWERED = 4_000
+
+
+def search_language(builder: Builder, pattern: str, spell: Spell, *, max_depth: int = Limits().max_depth) -> RegexId:
+    r"""The spelled strings in which ``pattern`` matches somewhere (JSON Schema's reading of a pattern).
+
+    A pattern that matches everywhere gives exactly ``spell(ALL)*``. Raises PatternError; see :func:`parse`, plus
+    ``unsupported`` where an assertion inside a loop needs too large an automaton.
+
+    >>> search_language(builder, "^[a-z]+$", lambda cs: utf8(builder, cs))  # the node of [a-z]{1,}
+    """
+    return _language(builder, pattern, spell, max_depth, search=True)
+
+
+def full_match_language(
+    builder: Builder, pattern: str, spell: Spell, *, max_depth: int = Limits().max_depth
+) -> RegexId:
+    """The spelled strings that ``pattern`` matches as a whole; else like :func:`search_language`."""
+    return _language(builder, pattern, spell, max_depth, search=False)
+
+
+def _language(builder: Builder, pattern: str, spell: Spell, max_depth: int, *, search: bool) -> RegexId:
+    tree = parse(pattern, max_depth)
+    facts = _Facts(tree)
+    if facts.pure[id(tree)]:
+        return _Lowering(builder, spell, facts, ()).whole(tree, search)
+    if facts.assertion_depth > MAX_ASSERTION_DEPTH or facts.height > MAX_HEIGHT:
+        raise PatternError("assertions nested too deeply", pattern=pattern, offset=0, unsupported=True)
+    try:
+        return _Lowering(builder, spell, facts, _assertions(tree)).whole(tree, search)
+    except _NoClosedForm:
+        pass
+    mirrored = _mirror(tree)
+    try:
+        facts = _Facts(mirrored)
+        return _Lowering(builder, spell, facts, _assertions(mirrored), mirrored=True).whole(mirrored, search)
+    except _NoClosedForm:
+        pass
+    try:
+        return automaton_language(builder, tree, spell, search=search)
+    except TooManyStates as error:
+        raise PatternError(str(error), pattern=pattern, offset=0, unsupported=True) from None
+
+
+class _NoClosedForm(Exception):
+    """An assertion stands where this way of lowering has no exact answer."""
+
+
+# ---- facts about the tree -------------------------------------------------------------------------------------------
+
+
+def _children(node: Ast) -> tuple[Ast, ...]:
+    if isinstance(node, (Sequence, Alternation)):
+        return node.parts
+    if isinstance(node, (Repeat, Look)):
+        return (node.part,)
+    return ()
+
+
+def _post_order(tree: Ast) -> list[Ast]:
+    """Every node after its children; without recursion."""
+    order: list[Ast] = []
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        order.append(node)
+        stack.extend(_children(node))
+    order.reverse()
+    return order
+
+
+def _assertions(tree: Ast) -> tuple[Ast, ...]:
+    return tuple(node for node in _post_order(tree) if isinstance(node, (Begin, Boundary, Look)))
+
+
+class _Facts:
+    """By node identity: ``pure`` (no assertion inside) and ``nullable`` (matches the empty string; pure nodes only)."""
+
+    def __init__(self, tree: Ast) -> None:
+        self.order = _post_order(tree)
+        self.pure: dict[int, bool] = {}
+        self.nullable: dict[int, bool] = {}
+        for node in self.order:
+            self.add(node)
+        self.assertion_depth, self.height = (0, 0) if self.pure[id(tree)] else self.depths()
+
+    def depths(self) -> tuple[int, int]:
+        """Height of the nodes that hold assertions, and of all nodes."""
+        impure: dict[int, int] = {}
+        every: dict[int, int] = {}
+        for node in self.order:
+            key, children = id(node), _children(node)
+            every[key] = 1 + max((every[id(child)] for child in children), default=0)
+            if not self.pure[key]:
+                impure[key] = 1 + max((impure.get(id(child), 0) for child in children), default=0)
+        return max(impure.values()), max(every.values())
+
+    def add(self, node: Ast) -> None:
+        """Record a node whose children are recorded. The caller keeps it alive."""
+        key = id(node)
+        if isinstance(node, Chars):
+            self.pure[key], self.nullable[key] = True, False
+        elif isinstance(node, Sequence):
+            self.pure[key] = all(self.pure[id(p)] for p in node.parts)
+            self.nullable[key] = all(self.nullable[id(p)] for p in node.parts)
+        elif isinstance(node, Alternation):
+            self.pure[key] = all(self.pure[id(p)] for p in node.parts)
+            self.nullable[key] = any(self.nullable[id(p)] for p in node.parts)
+        elif isinstance(node, Repeat):
+            self.pure[key] = self.pure[id(node.part)]
+            self.nullable[key] = node.minimum == 0 or self.nullable[id(node.part)]
+        else:
+            self.pure[key], self.nullable[key] = False, True
+
+    def ends(self, node: Ast) -> Charset:
+        """A set that holds the last character of every match (exact unless a part matches nothing at all)."""
+        found = NONE
+        stack = [node]
+        while stack:
+            top = stack.pop()
+            if isinstance(top, Chars):
+                found = found.union(top.charset)
+            elif isinstance(top, Sequence):
+                for part in reversed(top.parts):
+                    stack.append(part)
+                    if not self.nullable[id(part)]:
+                        break
+            else:
+                stack.extend(_children(top))
+        return found
+
+
+def _mirror(tree: Ast) -> Ast:
+    """The tree that matches the reversed strings."""
+    done: dict[int, Ast] = {}
+    for node in _post_order(tree):
+        key = id(node)
+        if isinstance(node, Sequence):
+            done[key] = Sequence(tuple(done[id(p)] for p in reversed(node.parts)))
+        elif isinstance(node, Alternation):
+            done[key] = Alternation(tuple(done[id(p)] for p in node.parts))
+        elif isinstance(node, Repeat):
+            done[key] = Repeat(done[id(node.part)], node.minimum, node.maximum)
+        elif isinstance(node, Look):
+            done[key] = Look(done[id(node.part)], not node.behind, node.negated)
+        elif isinstance(node, Begin):
+            done[key] = End()
+        elif isinstance(node, End):
+            done[key] = Begin()
+        else:
+            done[key] = node
+    return done[id(tree)]
+
+
+def _single_behind(body: Ast) -> tuple[Charset, bool] | None:
+    """A lookbehind body that is decided by the last character: (the set, whether the start will do), or None."""
+    if isinstance(body, Chars):
+        return body.charset, False
+    if isinstance(body, Begin):
+        return NONE, True
+    if isinstance(body, Alternation):
+        found = [_single_behind(part) for part in body.parts]
+        sets = [f for f in found if f is not None]
+        if len(sets) == len(found):
+            return NONE.union(*[cs for cs, _ in sets]), any(start for _, start in sets)
+    return None
+
+
+def _contexts(assertions: tuple[Ast, ...]) -> tuple[Charset, ...]:
+    """The parts of ALL that assertions about the last character tell apart; none where no assertion looks back."""
+    if not any(isinstance(a, (Begin, Boundary)) or (isinstance(a, Look) and a.behind) for a in assertions):
+        return ()
+    parts = [ALL]
+    for assertion in assertions:
+        cut = NONE
+        if isinstance(assertion, Boundary):
+            cut = WORD
+        elif isinstance(assertion, Look) and assertion.behind:
+            single = _single_behind(assertion.part)
+            cut = single[0] if single else NONE
+        parts = [piece for part in parts for piece in (part.intersection(cut), part.difference(cut)) if piece]
+    return tuple(parts)
+
+
+# ---- lowering -------------------------------------------------------------------------------------------------------
+
+
+class _Lowering:
+    """One pattern, one direction. ``mirrored``: the tree is mirrored, and so is every concatenation.
+
+    Context 0 is the start of the string and context i + 1 the characters ``contexts[i]``. Without assertions that look
+    back there is the one context 0.
+    """
+
+    def __init__(
+        self, builder: Builder, spell: Spell, facts: _Facts, assertions: tuple[Ast, ...], *, mirrored: bool = False
+    ) -> None:
+        self.builder = builder
+        self.spell = spell
+        self.facts = facts
+        self.mirrored = mirrored
+        self.contexts = _contexts(assertions)
+        self.count = len(self.contexts) + 1
+        self.lowered = 0
+        self.kept: list[Ast] = []  # nodes made here, alive as long as the facts about them
+        self.regexes: dict[int, RegexId] = {}
+        self.all = builder.repeat(spell(ALL), 0, None)
+        # Of the languages made here: whether they hold the empty string, and a set with all first characters.
+        self.holds_empty: dict[RegexId, bool] = {builder.empty: False, builder.epsilon: True, self.all: True}
+        self.firsts: dict[RegexId, Charset] = {builder.empty: NONE, builder.epsilon: NONE, self.all: ALL}
+
+    def whole(self, tree: Ast, search: bool) -> RegexId:
+        if not search:
+            return self.lower(tree, (self.builder.epsilon,) * self.count)[0]
+        here = self.lower(self.without_nullable_start(tree), (self.all,) * self.count)
+        if len(set(here)) == 1:
+            return self.cat(self.all, here[0])
+        # At the start, or after some character of each context.
+        ways = [here[0]]
+        for language in dict.fromkeys(here[1:]):
+            last = NONE.union(*[cs for cs, k in zip(self.contexts, here[1:], strict=True) if k == language])
+            ways.append(self.cat(self.all, self.cat(self.chars(last), language)))
+        return self.union(ways)
+
+    # -- combinators that keep facts --
+
+    def cat(self, first: RegexId, then: RegexId) -> RegexId:
+        if first == self.all == then:
+            return first
+        return self.builder.concat(then, first) if self.mirrored else self.builder.concat(first, then)
+
+    def chars(self, cs: Charset) -> RegexId:
+        return self.spell(cs) if cs else self.builder.empty
+
+    def note(self, language: RegexId, empty: bool, firsts: Charset) -> RegexId:
+        if language in self.firsts:
+            firsts = firsts.intersection(self.firsts[language])
+        self.holds_empty[language] = empty
+        self.firsts[language] = firsts
+        return language
+
+    def then(self, node: Ast, regex: RegexId, language: RegexId) -> RegexId:
+        """The language "a match of the pure node (whose regex is given), then ``language``"."""
+        result = self.cat(regex, language)
+        if result == self.all:
+            return result
+        nullable = self.facts.nullable[id(node)]
+        firsts = self.starts(node)
+        if nullable:
+            firsts = firsts.union(self.firsts[language])
+        return self.note(result, nullable and self.holds_empty[language], firsts)
+
+    def starts(self, node: Ast) -> Charset:
+        found: list[Charset] = []
+        stack = [node]
+        while stack:
+            top = stack.pop()
+            if isinstance(top, Chars):
+                found.append(top.charset)
+            elif isinstance(top, Sequence):
+                for part in top.parts:
+                    stack.append(part)
+                    if not self.facts.nullable[id(part)]:
+                        break
+            else:
+                stack.extend(_children(top))
+        return NONE.union(*found)
+
+    def union(self, parts: list[RegexId]) -> RegexId:
+        if self.all in parts:
+            return self.all  # every language here is a subset of it
+        result = self.builder.alternate(*parts)
+        if result in self.firsts or not all(p in self.firsts for p in parts):
+            return result
+        return self.note(result, any(self.holds_empty[p] for p in parts), NONE.union(*[self.firsts[p] for p in parts]))
+
+    def both(self, one: RegexId, other: RegexId) -> RegexId:
+        if one == self.all or one == other:
+            return other
+        if other == self.all:
+            return one
+        firsts = self.firsts[one].intersection(self.firsts[other])
+        empty = self.holds_empty[one] and self.holds_empty[other]
+        if not firsts:
+            return self.builder.epsilon if empty else self.builder.empty
+        return self.note(self.builder.intersect(one, other), empty, firsts)
+
+    def without(self, language: RegexId, excluded: RegexId) -> RegexId:
+        if excluded == self.builder.empty or language == self.builder.empty:
+            return language
+        if excluded == self.all or excluded == language:
+            return self.builder.empty
+        result = self.builder.intersect(language, self.builder.complement(excluded))
+        empty = self.holds_empty[language] and not self.holds_empty[excluded]
+        return self.note(result, empty, self.firsts[language])
+
+    def restrict_first(self, language: RegexId, cs: Charset, *, or_empty: bool) -> RegexId:
+        """The strings of the language that start with a character of the set (or are empty)."""
+        first, holds_empty = self.firsts[language], self.holds_empty[language]
+        if first.is_subset(cs) and (or_empty or not holds_empty):
+            return language
+        if first.is_disjoint(cs):
+            return self.builder.epsilon if holds_empty and or_empty else self.builder.empty
+        allowed = self.note(self.cat(self.chars(cs), self.all), False, cs)
+        if or_empty:
+            allowed = self.union([allowed, self.builder.epsilon])
+        return self.both(allowed, language)
+
+    # -- plain parts --
+
+    def plain(self, tree: Ast) -> RegexId:
+        """The regex of a pure node; no recursion, so any depth will do."""
+        regexes = self.regexes
+        if id(tree) in regexes:
+            return regexes[id(tree)]
+        if isinstance(tree, Chars):
+            regexes[id(tree)] = self.chars(tree.charset)
+            return regexes[id(tree)]
+        for node in _post_order(tree):
+            key = id(node)
+            if key in regexes:
+                continue
+            if isinstance(node, Chars):
+                regexes[key] = self.chars(node.charset)
+            elif isinstance(node, Sequence):
+                regexes[key] = self.plain_sequence([regexes[id(p)] for p in node.parts])
+            elif isinstance(node, Alternation):
+                regexes[key] = self.plain_alternation([regexes[id(p)] for p in node.parts])
+            elif isinstance(node, Repeat):
+                regexes[key] = self.builder.repeat(regexes[id(node.part)], node.minimum, node.maximum)
+            else:
+                raise AssertionError(f"{node} is not pure")
+        return regexes[id(tree)]
+
+    def plain_sequence(self, parts: list[RegexId]) -> RegexId:
+        """The concatenation; ``x x*`` becomes ``x+`` and runs of fixed bytes become one literal."""
+        out: list[RegexId] = []
+        literals: list[bytes] = []  # not yet in out
+        for part in reversed(parts) if self.mirrored else parts:
+            text = self.fixed_text(part)
+            if text is not None:
+                literals.append(text)
+                continue
+            if literals:
+                if isinstance(self.builder.regexes[part], Repetition) and len(literals[-1]) == 1:
+                    last = literals.pop()  # keep it apart: it may be the x of x x*
+                    if literals:
+                        out.append(self.builder.literal(b"".join(literals)))
+                    out.append(self.builder.literal(last))
+                else:
+                    out.append(self.builder.literal(b"".join(literals)))
+                literals = []
+            merged = self.merged_counts(out[-1], part) if out else None
+            if merged is None:
+                out.append(part)
+            else:
+                out[-1] = merged
+        if literals:
+            out.append(self.builder.literal(b"".join(literals)))
+        return self.builder.concat(*out)
+
+    def fixed_text(self, regex: RegexId) -> bytes | None:
+        node = self.builder.regexes[regex]
+        if isinstance(node, LiteralSet) and len(node.literals) == 1:
+            return node.literals[0]
+        if isinstance(node, ByteClass) and node.mask and not node.mask & (node.mask - 1):
+            return bytes((node.mask.bit_length() - 1,))
+        if isinstance(node, Concatenation) and len(node.parts) <= 4:
+            texts = [self.fixed_text(part) for part in node.parts]
+            return None if None in texts else b"".join(t for t in texts if t is not None)
+        return None
+
+    def merged_counts(self, left: RegexId, right: RegexId) -> RegexId | None:
+        """``x{a,b} x{c,d}`` as ``x{a+c,b+d}``, where at least one of them is a repetition."""
+        (part, low, high), (other, low2, high2) = self.counts(left), self.counts(right)
+        if left == other:
+            part, low, high = left, 1, 1
+        elif right == part:
+            other, low2, high2 = right, 1, 1
+        if part != other or (left == right and not isinstance(self.builder.regexes[left], Repetition)):
+            return None
+        return self.builder.repeat(part, low + low2, None if high is None or high2 is None else high + high2)
+
+    def counts(self, regex: RegexId) -> tuple[RegexId, int, int | None]:
+        node = self.builder.regexes[regex]
+        if isinstance(node, Repetition):
+            return node.part, node.minimum, node.maximum
+        return regex, 1, 1
+
+    def plain_alternation(self, parts: list[RegexId]) -> RegexId:
+        """The union; fixed texts become one literal set."""
+        texts: list[bytes] = []
+        others: list[RegexId] = []
+        for part in parts:
+            node = self.builder.regexes[part]
+            if isinstance(node, LiteralSet):
+                texts.extend(node.literals)
+            else:
+                others.append(part)
+        if texts:
+            others.append(self.builder.literals(texts))
+        return self.builder.alternate(*others)
+
+    # -- simplification at a free end: r{m,n} ALL* = r{m} ALL*, and r ALL* = ALL* where r is nullable --
+
+    def without_nullable_start(self, tree: Ast) -> Ast:
+        """What is left to find when anything may precede."""
+        parts: list[Ast] = list(tree.parts) if isinstance(tree, Sequence) else [tree]
+        start = 0
+        while start < len(parts) and self.facts.pure[id(parts[start])] and self.facts.nullable[id(parts[start])]:
+            start += 1
+        parts = parts[start:]
+        if parts:
+            parts[0] = self.shortest_counts(parts[0])
+        return self.sequence(parts)
+
+    def without_nullable_end(self, tree: Ast) -> Ast:
+        """What is left to find when anything may follow; the tree is pure."""
+        parts: list[Ast] = list(tree.parts) if isinstance(tree, Sequence) else [tree]
+        while parts and self.facts.nullable[id(parts[-1])]:
+            parts.pop()
+        if parts:
+            parts[-1] = self.shortest_counts(parts[-1])
+        return self.sequence(parts)
+
+    def shortest_counts(self, node: Ast) -> Ast:
+        if not isinstance(node, Repeat) or node.maximum == node.minimum or not self.facts.pure[id(node)]:
+            return node
+        if node.minimum == 1:
+            return node.part
+        return self.new(Repeat(node.part, node.minimum, node.minimum))
+
+    def sequence(self, parts: list[Ast]) -> Ast:
+        return parts[0] if len(parts) == 1 else self.new(Sequence(tuple(parts)))
+
+    def new(self, node: Ast) -> Ast:
+        self.kept.append(node)
+        self.facts.add(node)
+        return node
+
+    # -- the node, then K --
+
+    def lower(self, node: Ast, k: Languages) -> Languages:
+        """The languages "a match of node, then k", one for each context before the node."""
+        self.lowered += 1
+        if self.lowered > MAX_LOWERED:
+            raise _NoClosedForm
+        if self.facts.pure[id(node)]:
+            return self.lower_pure(node, k)
+        if isinstance(node, Sequence):
+            return self.lower_sequence(node, k)
+        if isinstance(node, Alternation):
+            return self.lower_alternation(node, k)
+        if isinstance(node, Repeat):
+            return self.lower_repeat(node, k)
+        if isinstance(node, Begin):
+            return (k[0],) + (self.builder.empty,) * (self.count - 1)
+        if isinstance(node, End):
+            return tuple(self.builder.epsilon if self.holds_empty[x] else self.builder.empty for x in k)
+        if isinstance(node, Boundary):
+            return self.lower_boundary(node, k)
+        assert isinstance(node, Look)
+        return self.lower_behind(node, k) if node.behind else self.lower_ahead(node, k)
+
+    def lower_pure(self, node: Ast, k: Languages) -> Languages:
+        if k == (self.all,) * self.count:
+            node = self.without_nullable_end(node)
+        if len(set(k)) == 1:
+            return (self.then(node, self.plain(node), k[0]),) * self.count
+        # The last character of the match decides which K goes on.
+        ways = []
+        for language in dict.fromkeys(k[1:]):
+            last = NONE.union(*[cs for cs, x in zip(self.contexts, k[1:], strict=True) if x == language])
+            regex = self.ending(node, last)
+            result = self.cat(regex, language)
+            ways.append(self.note(result, False, self.starts(node) if result != self.builder.empty else NONE))
+        after = self.union(ways)
+        if not self.facts.nullable[id(node)]:
+            return (after,) * self.count
+        return tuple(self.union([after, x]) for x in k)
+
+    def ending(self, node: Ast, last: Charset) -> RegexId:
+        """The non-empty matches of a pure node whose last character is in the set."""
+        nullable = self.facts.nullable[id(node)]
+        ends = self.facts.ends(node)
+        if ends.is_disjoint(last):
+            return self.builder.empty
+        if isinstance(node, Chars):
+            return self.chars(node.charset.intersection(last))
+        if ends.is_subset(last) and not nullable:
+            return self.plain(node)
+        if isinstance(node, Repeat) and isinstance(node.part, Chars):
+            return self.ending_run(node.part, node.minimum, node.maximum, last)
+        if isinstance(node, Sequence) and not self.facts.nullable[id(node.parts[-1])]:
+            head = self.sequence(list(node.parts[:-1]))
+            return self.cat(self.plain(head), self.ending(node.parts[-1], last))
+        return self.builder.intersect(self.plain(node), self.cat(self.all, self.chars(last)))
+
+    def ending_run(self, chars: Chars, minimum: int, maximum: int | None, last: Charset) -> RegexId:
+        before = self.builder.repeat(self.plain(chars), max(minimum - 1, 0), None if maximum is None else maximum - 1)
+        return self.cat(before, self.chars(chars.charset.intersection(last)))
+
+    def lower_sequence(self, node: Sequence, k: Languages) -> Languages:
+        run: list[Ast] = []  # pure parts not yet lowered, last first
+        for part in reversed(node.parts):
+            if self.facts.pure[id(part)]:
+                run.append(part)
+                continue
+            if run:
+                k = self.lower_pure(self.sequence(run[::-1]), k)
+                run = []
+            k = self.lower(part, k)
+        return self.lower_pure(self.sequence(run[::-1]), k) if run else k
+
+    def lower_alternation(self, node: Alternation, k: Languages) -> Languages:
+        pure = [part for part in node.parts if self.facts.pure[id(part)]]
+        results = [self.lower(part, k) for part in node.parts if not self.facts.pure[id(part)]]
+        if len(pure) > 1:
+            results.append(self.lower_pure(self.new(Alternation(tuple(pure))), k))
+        elif pure:
+            results.append(self.lower_pure(pure[0], k))
+        return tuple(self.union([r[i] for r in results]) for i in range(self.count))
+
+    def lower_boundary(self, node: Boundary, k: Languages) -> Languages:
+        out = []
+        for i, language in enumerate(k):
+            after_word = i > 0 and self.contexts[i - 1].is_subset(WORD)
+            if after_word == node.negated:
+                out.append(self.restrict_first(language, WORD, or_empty=False))
+            else:
+                out.append(self.restrict_first(language, WORD.complement(), or_empty=True))
+        return tuple(out)
+
+    def lower_behind(self, node: Look, k: Languages) -> Languages:
+        single = _single_behind(node.part)
+        if single is None:
+            raise _NoClosedForm
+        cs, start = single
+        holds = [start, *[part.is_subset(cs) for part in self.contexts]]
+        return tuple(x if holds[i] != node.negated else self.builder.empty for i, x in enumerate(k))
+
+    def lower_ahead(self, node: Look, k: Languages) -> Languages:
+        seen = self.lower(node.part, (self.all,) * self.count)
+        if node.negated:
+            return tuple(self.without(x, s) for x, s in zip(k, seen, strict=True))
+        return tuple(self.both(s, x) for x, s in zip(k, seen, strict=True))
+
+    # -- loops with assertions inside --
+
+    def lower_repeat(self, node: Repeat, k: Languages) -> Languages:
+        minimum, maximum = node.minimum, node.maximum
+        everything = (self.all,) * self.count
+        if k == everything:
+            maximum = minimum  # what follows a shorter loop may be anything
+        else:
+            guarded = self.lower_guarded_run(node, k)
+            if guarded is not None:
+                return guarded
+        if maximum is None or maximum > MAX_UNROLLED:
+            raise _NoClosedForm
+        result = k
+        for round_ in range(maximum, 0, -1):
+            again = self.lower(node.part, result)
+            result = again if round_ <= minimum else tuple(self.union([a, x]) for a, x in zip(again, k, strict=True))
+        return result
+
+    def lower_guarded_run(self, node: Repeat, k: Languages) -> Languages | None:
+        """``(?:(?!r)c)*`` for a single character c, where no string of k starts with a c; None if it isn't that.
+
+        The run is then all of the leading c, so its guards hold everywhere unless some position of it fails:
+        ``c* K`` without ``c* (c ALL* and not guard)``.
+        """
+        parts = node.part.parts if isinstance(node.part, Sequence) else ()
+        if len(parts) < 2 or not isinstance(parts[-1], Chars):
+            return None
+        guards = [part for part in parts[:-1] if isinstance(part, Look) and not part.behind]
+        step = parts[-1]
+        if len(guards) != len(parts) - 1 or not all(self.firsts[x].is_disjoint(step.charset) for x in k):
+            return None
+        anything = (self.all,) * self.count
+        here = self.note(self.cat(self.plain(step), self.all), False, step.charset)
+        failures = []
+        for guard in guards:
+            seen = self.lower(guard.part, anything)
+            if len(set(seen)) > 1:
+                return None
+            failures.append(self.both(seen[0], here) if guard.negated else self.without(here, seen[0]))
+        run = self.new(Repeat(step, 0, None))
+        fails = self.union(failures)
+        if fails != self.builder.empty:
+            fails = self.then(run, self.plain(run), fails)
+        plain_run = self.new(Repeat(step, node.minimum, node.maximum))
+        return tuple(self.without(x, fails) for x in self.lower_pure(plain_run, k))
