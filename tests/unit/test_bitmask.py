@@ -231,7 +231,7 @@ class TestTorch:
         torch = self.torch
         with pytest.raises(BitmaskError, match="int32"):
             apply_token_bitmask_inplace(torch.zeros(1, 32), torch.zeros(1, 1, dtype=torch.int64))
-        with pytest.raises(BitmaskError, match="logits are torch.int64"):
+        with pytest.raises(BitmaskError, match=r"logits are torch\.int64"):
             apply_token_bitmask_inplace(torch.zeros(1, 32, dtype=torch.int64), np.zeros((1, 1), np.int32))
         with pytest.raises(BitmaskError, match="on meta"):
             apply_token_bitmask_inplace(torch.zeros(1, 32), torch.zeros(1, 1, dtype=torch.int32, device="meta"))

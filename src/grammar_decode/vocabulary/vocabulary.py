@@ -216,7 +216,7 @@ def _checked_stop_tokens(stop_token_ids: Any, size: int) -> tuple[int, ...]:
             stops.add(operator.index(token_id))
         except TypeError:
             raise VocabularyError(
-                f"The stop token {token_id!r} is a {type(token_id).__name__}, not a token id."
+                f"The stop token {token_id!r} is a {type(token_id).__name__}, but must be a token id."
             ) from None
     if not stops:
         raise VocabularyError(
