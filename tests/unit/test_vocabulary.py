@@ -72,6 +72,7 @@ def test_a_pickled_copy_is_the_same_vocabulary():
         ([b"a"], {"stop_token_ids": [0]}, "None of the 1 tokens has bytes"),
         ([b"a", "b"], {"stop_token_ids": [0]}, r"Token 1 is a str \('b'\), but must be bytes.*Encode"),
         ([b"a", 7], {"stop_token_ids": [0]}, r"Token 1 is a int \(7\)"),
+        ([b"a" * 65536, None], {"stop_token_ids": [1]}, "Token 0 has 65536 bytes; at most 65535"),
         (b"abc", {"stop_token_ids": [0]}, "token_bytes is a bytes"),
         ({"a": 0}, {"stop_token_ids": [0]}, "token_bytes is a dict"),
         ([b"a", None], {"stop_token_ids": []}, "no stop token"),

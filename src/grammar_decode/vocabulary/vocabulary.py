@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from grammar_decode import _core
 
 _MAX_SIZE = 2**31 - 1  # token ids are int32 everywhere
+_MAX_TOKEN_BYTES = 2**16 - 1  # a depth of the kernel's trie
 _NO_TEXT = 0xFFFFFFFF
 
 
@@ -189,6 +190,12 @@ def _checked_tokens(token_bytes: Any) -> list[bytes | None]:
                 f"Token {token_id} is a {type(token).__name__} ({token!r:.60}), but must be bytes, or None if it is "
                 f"not text.{hint}"
             )
+    too_long = next((i for i, token in enumerate(table) if token and len(token) > _MAX_TOKEN_BYTES), None)
+    if too_long is not None:
+        raise VocabularyError(
+            f"Token {too_long} has {len(table[too_long])} bytes; at most {_MAX_TOKEN_BYTES} are supported. "
+            "Pass None for it: it will never be allowed."
+        )
     return [token or None for token in table]
 
 
