@@ -1,20 +1,23 @@
 r"""How the characters of a string are written inside the quotes of a JSON text (RFC 8259, section 7).
 
-Two modes. ``canonical``: one spelling a character, an escape only where JSON needs one (``\"``, ``\\``, ``\b \f \n \r \t``,
-``\u00xx`` in lower case for the other controls), all else raw UTF-8; what ``json.dumps(text, ensure_ascii=False)`` writes.
-``any``: every spelling that RFC 8259 allows, with hexadecimal digits of either case, ``\/``, and surrogate pairs beyond the
-Basic Multilingual Plane. A lone surrogate is never written. In both modes the spellings of all characters form a
-prefix code, which is what lets :mod:`grammar_decode.regex` intersect and complement spelled languages.
+Two modes. ``canonical``: one spelling a character, an escape only where JSON needs one (``\"``, ``\\``, ``\b``, ``\f``,
+``\n``, ``\r``, ``\t``, ``\u00xx`` in lower case for the other controls), all else raw UTF-8: what
+``json.dumps(text, ensure_ascii=False)`` writes. ``any``: every spelling that RFC 8259 allows, with hexadecimal
+digits of either case, ``\/``, and surrogate pairs beyond the Basic Multilingual Plane. A lone surrogate is never
+written. In both modes the spellings of all characters form a prefix code, which is what lets
+:mod:`grammar_decode.regex` intersect and complement spelled languages.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from grammar_decode.ir.build import Builder
-from grammar_decode.ir.nodes import RegexId
+from grammar_decode.ir.nodes import Alternation, ByteClass, Concatenation, LiteralSet, Regex, RegexId
 from grammar_decode.regex.charset import ALL, MAX_CODE_POINT, Charset, Digit, positional, utf8
 
 Mode: TypeAlias = Literal["canonical", "any"]
@@ -77,8 +80,7 @@ class Spelling:
         """One character of the set. The alternatives start with disjoint bytes."""
         known = self._charsets.get(charset)
         if known is None:
-            known = self._canonical(charset) if self.mode == "canonical" else self._any(charset)
-            self._charsets[charset] = known
+            known = self._charsets[charset] = _replay(self.builder, _program(self.mode, charset))
         return known
 
     def text(self, text: str) -> RegexId:
@@ -99,43 +101,6 @@ class Spelling:
         if known is None:
             self._chars[char] = known = self.charset(Charset.from_chars(char))
         return known
-
-    def _canonical(self, charset: Charset) -> RegexId:
-        parts = [utf8(self.builder, charset.intersection(_RAW))]
-        escaped = charset.intersection(_MUST_ESCAPE)
-        if escaped:
-            short = [c for c in _SHORT if escaped.contains(c)]
-            ways = [self._letters(short, _SHORT)]
-            numbered = escaped.difference(Charset.of(*[(c, c) for c in _SHORT]))
-            if numbered:
-                digits = positional(self.builder, numbered.ranges, _CONTROL_DIGITS)
-                ways.append(self.builder.concat(self.builder.byte_class(_bytes_of("u")), digits))
-            parts.append(self._after_backslash(ways))
-        return self.builder.alternate(*parts)
-
-    def _any(self, charset: Charset) -> RegexId:
-        if not charset:
-            return self.builder.empty
-        raw = utf8(self.builder, charset.intersection(_RAW))
-        numbered = []
-        basic, astral = charset.intersection(_BMP), charset.intersection(_ASTRAL)
-        if basic:
-            numbered.append(positional(self.builder, basic.ranges, _BMP_DIGITS))
-        if astral:
-            offsets = [(first - 0x10000, last - 0x10000) for first, last in astral.ranges]
-            numbered.append(positional(self.builder, offsets, _PAIR_DIGITS))
-        u = self.builder.byte_class(_bytes_of("u"))
-        ways = [
-            self._letters([c for c in _SHORT_ANY if charset.contains(c)], _SHORT_ANY),
-            self.builder.concat(u, self.builder.alternate(*numbered)),
-        ]
-        return self.builder.alternate(raw, self._after_backslash(ways))
-
-    def _letters(self, code_points: list[int], letters: dict[int, str]) -> RegexId:
-        return self.builder.byte_class(_bytes_of("".join(letters[c] for c in code_points)))
-
-    def _after_backslash(self, ways: list[RegexId]) -> RegexId:
-        return self.builder.concat(self.builder.byte_class(_bytes_of("\\")), self.builder.alternate(*ways))
 
     def _prefix_tree(self, texts: list[str]) -> RegexId:
         """The union of sorted, distinct strings with common prefixes written once; no recursion."""
@@ -164,3 +129,90 @@ def _common_prefix(one: str, other: str) -> int:
     if one[:limit] == other[:limit]:
         return limit
     return next(i for i in range(limit) if one[i] != other[i])
+
+
+# ---- one set of characters ------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def _program(mode: Mode, charset: Charset) -> tuple[Regex, ...]:
+    """The nodes that spell the set, children first, the root last; ids are places in the tuple.
+
+    The work on ranges is done once in a process and not once for each grammar.
+    """
+    builder = Builder()
+    root = _canonical(builder, charset) if mode == "canonical" else _any(builder, charset)
+    return _reachable(builder, root)
+
+
+def _reachable(builder: Builder, root: RegexId) -> tuple[Regex, ...]:
+    needed = {root}
+    for regex in range(root, -1, -1):  # a child has a smaller id than its parent
+        node = builder.regexes[regex]
+        if regex in needed and isinstance(node, (Concatenation, Alternation)):
+            needed.update(node.parts)
+    order = sorted(needed)
+    place = {regex: i for i, regex in enumerate(order)}
+    nodes: list[Regex] = []
+    for regex in order:
+        node = builder.regexes[regex]
+        if isinstance(node, (Concatenation, Alternation)):
+            node = replace(node, parts=tuple(place[p] for p in node.parts))
+        nodes.append(node)
+    return tuple(nodes)
+
+
+def _replay(builder: Builder, program: tuple[Regex, ...]) -> RegexId:
+    ids: list[RegexId] = []
+    for node in program:
+        if isinstance(node, ByteClass):
+            ids.append(builder.byte_class(node.mask))
+        elif isinstance(node, LiteralSet):
+            ids.append(builder.literals(node.literals))
+        elif isinstance(node, Concatenation):
+            ids.append(builder.concat(*[ids[p] for p in node.parts]))
+        else:
+            assert isinstance(node, Alternation)
+            ids.append(builder.alternate(*[ids[p] for p in node.parts]))
+    return ids[-1]
+
+
+def _canonical(builder: Builder, charset: Charset) -> RegexId:
+    parts = [utf8(builder, charset.intersection(_RAW))]
+    escaped = charset.intersection(_MUST_ESCAPE)
+    if escaped:
+        short = [c for c in _SHORT if escaped.contains(c)]
+        ways = [_letters(builder, short, _SHORT)]
+        numbered = escaped.difference(Charset.of(*[(c, c) for c in _SHORT]))
+        if numbered:
+            digits = positional(builder, numbered.ranges, _CONTROL_DIGITS)
+            ways.append(builder.concat(builder.byte_class(_bytes_of("u")), digits))
+        parts.append(_after_backslash(builder, ways))
+    return builder.alternate(*parts)
+
+
+def _any(builder: Builder, charset: Charset) -> RegexId:
+    if not charset:
+        return builder.empty
+    raw = utf8(builder, charset.intersection(_RAW))
+    numbered = []
+    basic, astral = charset.intersection(_BMP), charset.intersection(_ASTRAL)
+    if basic:
+        numbered.append(positional(builder, basic.ranges, _BMP_DIGITS))
+    if astral:
+        offsets = [(first - 0x10000, last - 0x10000) for first, last in astral.ranges]
+        numbered.append(positional(builder, offsets, _PAIR_DIGITS))
+    u = builder.byte_class(_bytes_of("u"))
+    ways = [
+        _letters(builder, [c for c in _SHORT_ANY if charset.contains(c)], _SHORT_ANY),
+        builder.concat(u, builder.alternate(*numbered)),
+    ]
+    return builder.alternate(raw, _after_backslash(builder, ways))
+
+
+def _letters(builder: Builder, code_points: list[int], letters: dict[int, str]) -> RegexId:
+    return builder.byte_class(_bytes_of("".join(letters[c] for c in code_points)))
+
+
+def _after_backslash(builder: Builder, ways: list[RegexId]) -> RegexId:
+    return builder.concat(builder.byte_class(_bytes_of("\\")), builder.alternate(*ways))

@@ -1,10 +1,10 @@
 r"""The fallback for assertions inside loops: an explicit automaton over classes of characters, turned into a regex.
 
-Reading a string from left to right, the state is what the rest of the string still has to satisfy, together with what is
-known of the part read:
+Reading a string from left to right, the state is what the rest of the string still has to satisfy, together with what
+is known of the part read:
 
-* a *formula* over continuations (an interned linked list of tree nodes): lookaheads are conjunctions and negations, as in
-  an alternating automaton, stepped by derivatives;
+* a *formula* over continuations (an interned linked list of tree nodes): lookaheads are conjunctions and negations, as
+  in an alternating automaton, stepped by derivatives;
 * the class of the last character (start, word, other), for ``^`` and ``\b``;
 * for each lookbehind, the continuations of its body that are under way.
 
@@ -221,7 +221,7 @@ class _Automaton:
             return char == END_OF_TEXT
         if isinstance(node, Boundary):
             return ((before == AFTER_WORD) != (char != END_OF_TEXT and self.words[char])) != node.negated
-        assert isinstance(node, Look) and node.behind
+        assert isinstance(node, Look)
         return behind[self.behind_index[id(node)]] != node.negated
 
     def indices(self, cs: Charset) -> frozenset[int]:

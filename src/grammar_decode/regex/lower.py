@@ -50,7 +50,7 @@ Languages: TypeAlias = tuple[RegexId, ...]
 MAX_UNROLLED = 16
 #: Assertions inside assertions and alternatives of them: keeps the recursion shallow.
 MAX_ASSERTION_DEPTH = 60
-#: Height of a tree with assertions in it, for the same reason.
+#: Height of a tree that goes through the automaton, for the same reason.
 MAX_HEIGHT = 150
 #: Nodes lowered, counting the rounds of unrolled loops.
 MAX_LOWERED = 4_000
@@ -79,7 +79,7 @@ def _language(builder: Builder, pattern: str, spell: Spell, max_depth: int, *, s
     facts = _Facts(tree)
     if facts.pure[id(tree)]:
         return _Lowering(builder, spell, facts, ()).whole(tree, search)
-    if facts.assertion_depth > MAX_ASSERTION_DEPTH or facts.height > MAX_HEIGHT:
+    if facts.assertion_depth > MAX_ASSERTION_DEPTH:
         raise PatternError("assertions nested too deeply", pattern=pattern, offset=0, unsupported=True)
     try:
         return _Lowering(builder, spell, facts, _assertions(tree)).whole(tree, search)
@@ -91,6 +91,13 @@ def _language(builder: Builder, pattern: str, spell: Spell, max_depth: int, *, s
         return _Lowering(builder, spell, facts, _assertions(mirrored), mirrored=True).whole(mirrored, search)
     except _NoClosedForm:
         pass
+    if facts.height > MAX_HEIGHT:
+        raise PatternError(
+            "an assertion inside a repetition, with groups nested too deeply",
+            pattern=pattern,
+            offset=0,
+            unsupported=True,
+        )
     try:
         return automaton_language(builder, tree, spell, search=search)
     except TooManyStates as error:
@@ -267,6 +274,9 @@ class _Lowering:
     def whole(self, tree: Ast, search: bool) -> RegexId:
         if not search:
             return self.lower(tree, (self.builder.epsilon,) * self.count)[0]
+        anchored = self.anchored(tree)
+        if anchored is not None:
+            return anchored
         here = self.lower(self.without_nullable_start(tree), (self.all,) * self.count)
         if len(set(here)) == 1:
             return self.cat(self.all, here[0])
@@ -276,6 +286,23 @@ class _Lowering:
             last = NONE.union(*[cs for cs, k in zip(self.contexts, here[1:], strict=True) if k == language])
             ways.append(self.cat(self.all, self.cat(self.chars(last), language)))
         return self.union(ways)
+
+    def anchored(self, tree: Ast) -> RegexId | None:
+        """The common case straight away: a pure body with ``^`` before it, ``$`` after it, or both; else None."""
+        parts: tuple[Ast, ...] = tree.parts if isinstance(tree, Sequence) else (tree,)
+        begin = bool(parts) and isinstance(parts[0], Begin)
+        end = len(parts) > begin and isinstance(parts[-1], End)
+        middle = parts[begin : len(parts) - end]
+        if not all(self.facts.pure[id(part)] for part in middle):
+            return None
+        body = self.sequence(list(middle))
+        if not begin:
+            body = self.without_nullable_start(body)
+        if not end:
+            body = self.without_nullable_end(body)
+        regex = self.plain(body)
+        regex = regex if end else self.cat(regex, self.all)
+        return regex if begin else self.cat(self.all, regex)
 
     # -- combinators that keep facts --
 

@@ -1,9 +1,10 @@
 r"""ECMA-262 patterns to a small syntax tree. Source: ECMA-262 (2025), section 22.2.1 "Patterns" and Annex B.1.2.
 
 JSON Schema asks for patterns that are valid with the ``u`` flag. Each construct is read as with ``u`` where it is valid
-there, else by the leniency of Annex B: identity escapes (``\-``, ``\_``, ``\A`` is the letter A), lone ``{``, ``}``, ``]``,
-octal escapes, classes next to a hyphen (``[\w-.]``), quantified lookaheads. Where both are valid and differ, ``u`` wins:
-``\u{61}`` and ``\p{L}`` are never the letters u and p repeated, and a pattern matches code points, not UTF-16 units.
+there, else by the leniency of Annex B: identity escapes (``\-``, ``\_``, ``\A`` is the letter A), lone ``{``, ``}`` and
+``]``, octal escapes, classes next to a hyphen (``[\w-.]``), quantified lookaheads. Where both are valid and differ,
+``u`` wins: ``\u{61}`` and ``\p{L}`` are never the letters u and p repeated, and a pattern matches code points, not
+UTF-16 units.
 
 Captures leave no trace in the tree and lazy quantifiers equal greedy ones: only the language counts. The parser keeps
 its own stack, so nesting never meets the limit of Python's.
@@ -233,15 +234,18 @@ class _Parser:
                 return _Frame(opening, offset)
         self.at += 2
         name = self.take(_GROUP_NAME)
-        if name:
-            return _Frame("(", offset, all_names={name[1]})
-        if _MODIFIERS.match(pattern, offset + 1):
+        if name is None:
+            self.refuse_group(offset)
+        return _Frame("(", offset, all_names={name[1]})
+
+    def refuse_group(self, offset: int) -> NoReturn:
+        if _MODIFIERS.match(self.pattern, offset + 1):
             self.fail(
                 "inline flags are not supported; spell both cases out as in [Aa], or . as [\\s\\S]",
                 offset,
                 unsupported=True,
             )
-        if pattern.startswith("P<", self.at):
+        if self.pattern.startswith("P<", self.at):
             self.fail("(?P<name>...) is Python syntax; ECMA-262 writes (?<name>...)", offset)
         self.fail("not a group of ECMA-262", offset)
 
@@ -358,12 +362,12 @@ class _Parser:
             start = self.at
             low, first = self.class_atom()
             if not (pattern.startswith("-", self.at) and pattern[self.at + 1 : self.at + 2] not in ("", "]")):
-                ranges.extend(first.ranges if low is None else [(low, low)])
+                ranges.extend(first)
                 continue
             self.at += 1
             high, second = self.class_atom()
             if low is None or high is None:  # Annex B: a class next to the hyphen makes it a plain character
-                ranges.extend((*first.ranges, *second.ranges, (0x2D, 0x2D)))
+                ranges.extend((*first, *second, (0x2D, 0x2D)))
             elif low > high:
                 self.fail(f"the range {pattern[start : self.at]} is out of order", start)
             else:
@@ -374,8 +378,8 @@ class _Parser:
         members = Charset.of(*ranges)
         return members.complement() if negated else members
 
-    def class_atom(self) -> tuple[int | None, Charset]:
-        """One member: its code point, or None and the set of a class escape.
+    def class_atom(self) -> tuple[int | None, tuple[charset.Range, ...]]:
+        """One member: its code point and the range of it alone, or None and the ranges of a class escape.
 
         The code point may be a surrogate, which matters as the end of a range; no set ever holds it.
         """
@@ -383,14 +387,14 @@ class _Parser:
         char = self.pattern[start]
         if char != "\\":
             self.at += 1
-            return ord(char), charset.NONE
+            return ord(char), ((ord(char), ord(char)),)
         letter = self.escape_letter()
         members = self.character_escape(in_class=True)
-        if letter in _CLASS_ESCAPES or (self.pattern[start + 2 : start + 3] == "{" and letter in "pP"):
-            return None, members
+        if letter in _CLASS_ESCAPES or (letter in "pP" and self.pattern[start + 2 : start + 3] == "{"):
+            return None, members.ranges
         if not members:  # a surrogate that is not half of a pair
-            return int(self.pattern[start + 2 : self.at].strip("{}"), 16), members
-        return members.ranges[0][0], members
+            return int(self.pattern[start + 2 : self.at].strip("{}"), 16), ()
+        return members.ranges[0][0], members.ranges
 
 
 def _end_alternative(frame: _Frame) -> None:
