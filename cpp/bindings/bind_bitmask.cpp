@@ -25,7 +25,9 @@ template <typename Element, typename Apply>
 void for_each_row(const Logits<Element>& logits, const Bitmask& bitmask, const std::optional<Rows>& rows, std::size_t num_bits,
                   Apply apply) {
   const std::size_t num_rows = logits.shape(0);
-  if (bitmask.shape(1) > 1 && bitmask.stride(1) != 1) throw std::invalid_argument("bitmask rows must be contiguous");
+  // An array without elements has arbitrary strides.
+  if (bitmask.size() != 0 && bitmask.shape(1) > 1 && bitmask.stride(1) != 1)
+    throw std::invalid_argument("bitmask rows must be contiguous");
   if (num_bits > bitmask.shape(1) * 32) throw std::invalid_argument("more columns than bits in a row of the bitmask");
   const std::size_t num_common = std::min<std::size_t>(num_rows, bitmask.shape(0));
   if (!rows && bitmask.shape(0) != num_rows) throw std::invalid_argument("bitmask and logits differ in rows");

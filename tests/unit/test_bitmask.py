@@ -123,6 +123,12 @@ def test_columns_past_the_mask_are_forbidden():
     assert np.isneginf(logits[0, 64:]).all()
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_no_rows_are_no_error(dtype):
+    apply_token_bitmask_inplace(np.zeros((0, 40), dtype), allocate_token_bitmask(0, 40))
+    apply_token_bitmask_inplace(np.zeros((2, 40), dtype), allocate_token_bitmask(2, 40), indices=[])
+
+
 def test_one_row_may_have_one_dimension():
     logits = np.zeros(32, dtype=np.float32)
     apply_token_bitmask_inplace(logits, np.array([[3]], dtype=np.int32))

@@ -60,6 +60,17 @@ def test_a_tokenizer_object_and_its_file_give_the_same_vocabulary(name):
     assert vocabulary.content_hash == shared_vocabulary(name).content_hash
 
 
+def test_a_tokenizer_of_transformers_says_its_stop_token_itself():
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed (`make demo` installs it)")
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=shared_tokenizer("qwen3"), eos_token="<|im_end|>", clean_up_tokenization_spaces=False
+    )
+    vocabulary = Vocabulary.from_tokenizer(tokenizer, size=151936)
+    assert vocabulary.stop_token_ids == (151645,)
+    assert vocabulary.size == 151936
+    assert vocabulary.token_bytes == shared_vocabulary("qwen3").token_bytes
+
+
 @pytest.mark.parametrize("name", SHARED)
 def test_every_token_agrees_with_llguidance(name):
     llguidance = pytest.importorskip("llguidance", reason="llguidance is not installed")
