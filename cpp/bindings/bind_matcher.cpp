@@ -1,0 +1,164 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "core/compiled_grammar.h"
+#include "core/errors.h"
+#include "core/matcher.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+const char* name_of(gd::FrameKind kind) {
+  switch (kind) {
+    case gd::FrameKind::kTerminal:
+      return "scalar";
+    case gd::FrameKind::kRootBefore:
+    case gd::FrameKind::kRootValue:
+      return "document";
+    case gd::FrameKind::kRootAfter:
+      return "end";
+    case gd::FrameKind::kObjectOpen:
+      return "first_key";
+    case gd::FrameKind::kKey:
+      return "key";
+    case gd::FrameKind::kColon:
+      return "colon";
+    case gd::FrameKind::kMemberBefore:
+    case gd::FrameKind::kMemberValue:
+      return "member_value";
+    case gd::FrameKind::kMemberAfter:
+      return "after_member";
+    case gd::FrameKind::kMemberNext:
+      return "next_key";
+    case gd::FrameKind::kArrayOpen:
+      return "first_item";
+    case gd::FrameKind::kItemValue:
+    case gd::FrameKind::kItemNext:
+      return "next_item";
+    case gd::FrameKind::kItemAfter:
+      return "after_item";
+  }
+  return "";
+}
+
+// Row `index` of a bitmask: int32, shape (batch, words), on the CPU, rows contiguous.
+uint32_t* bitmask_row(const nb::object& bitmask, int64_t index, uint32_t num_words) {
+  nb::ndarray<> array;
+  if (!nb::try_cast<nb::ndarray<>>(bitmask, array)) {
+    throw gd::BitmaskError("the bitmask must be a numpy array or a torch tensor, made by allocate_token_bitmask");
+  }
+  if (array.dtype() != nb::dtype<int32_t>()) throw gd::BitmaskError("the bitmask must have type int32");
+  if (array.device_type() != nb::device::cpu::value) throw gd::BitmaskError("the bitmask must be on the CPU; copy it to the device after filling");
+  if (array.ndim() != 2) {
+    throw gd::BitmaskError("the bitmask must have shape (batch, words); this one has " + std::to_string(array.ndim()) +
+                           " dimensions");
+  }
+  if (array.shape(1) != num_words) {
+    throw gd::BitmaskError("a row of the bitmask has " + std::to_string(array.shape(1)) + " words; this vocabulary needs " +
+                           std::to_string(num_words));
+  }
+  if (array.shape(1) > 1 && array.stride(1) != 1) throw gd::BitmaskError("the words of a bitmask row must be contiguous");
+  if (index < 0 || static_cast<size_t>(index) >= array.shape(0)) {
+    throw gd::BitmaskError("row " + std::to_string(index) + " is out of range: the bitmask has " +
+                           std::to_string(array.shape(0)) + " rows");
+  }
+  return static_cast<uint32_t*>(array.data()) + index * array.stride(0);
+}
+
+gd::TokenId to_token(int64_t token) {
+  if (token < 0 || token > int64_t{0xFFFFFFFE}) {
+    throw gd::MatcherError("token " + std::to_string(token) + " is out of range");
+  }
+  return static_cast<gd::TokenId>(token);
+}
+
+std::vector<gd::TokenId> to_tokens(const std::vector<int64_t>& tokens) {
+  std::vector<gd::TokenId> result;
+  result.reserve(tokens.size());
+  for (const int64_t token : tokens) result.push_back(to_token(token));
+  return result;
+}
+
+}  // namespace
+
+void bind_matcher(nb::module_& m) {
+  using gd::Matcher;
+  nb::class_<Matcher>(m, "Matcher", "The place of one sequence in its grammar.")
+      .def(
+          "__init__",
+          [](Matcher* self, gd::CompiledGrammar& grammar, const std::shared_ptr<gd::Vocabulary>& vocabulary,
+             const std::vector<int64_t>& stop_token_ids) {
+            std::vector<gd::TokenId> stops = to_tokens(stop_token_ids);
+            const nb::gil_scoped_release release;
+            new (self) Matcher(grammar.engine(vocabulary), std::move(stops));
+          },
+          nb::arg("grammar"), nb::arg("vocabulary"), nb::arg("stop_token_ids") = std::vector<int64_t>())
+      .def(
+          "fill_next_token_bitmask",
+          [](const Matcher& self, const nb::object& bitmask, int64_t index) {
+            uint32_t* row = bitmask_row(bitmask, index, self.vocabulary().num_words());
+            const nb::gil_scoped_release release;
+            self.fill(row);
+          },
+          nb::arg("bitmask"), nb::arg("index") = 0)
+      .def(
+          "accept_token", [](Matcher& self, int64_t token) { return self.accept_token(to_token(token)); }, nb::arg("token_id"))
+      .def(
+          "accept_tokens",
+          [](Matcher& self, const std::vector<int64_t>& tokens) { return self.accept_tokens(to_tokens(tokens)); },
+          nb::arg("token_ids"))
+      .def(
+          "validate_tokens",
+          [](Matcher& self, const std::vector<int64_t>& tokens) { return self.validate_tokens(to_tokens(tokens)); },
+          nb::arg("token_ids"))
+      .def(
+          "accept_bytes",
+          [](Matcher& self, const nb::bytes& data) {
+            return self.accept_bytes(std::string_view(data.c_str(), data.size()));
+          },
+          nb::arg("data"))
+      .def(
+          "count_accepted_bytes",
+          [](const Matcher& self, const nb::bytes& data) {
+            Matcher probe(self);
+            size_t n = 0;
+            probe.accept_bytes(std::string_view(data.c_str(), data.size()), &n);
+            return n;
+          },
+          nb::arg("data"), "How many of the bytes would be accepted; the state is unchanged.")
+      .def(
+          "rollback",
+          [](Matcher& self, int64_t num_steps) {
+            if (num_steps < 0) throw gd::MatcherError("can't roll back " + std::to_string(num_steps) + " steps");
+            self.rollback(static_cast<size_t>(num_steps));
+          },
+          nb::arg("num_steps") = 1)
+      .def("reset", &Matcher::reset)
+      .def("_copy_state", [](const Matcher& self) { return new Matcher(self); }, nb::rv_policy::take_ownership)
+      .def("is_accepting", &Matcher::is_accepting)
+      .def("is_terminated", &Matcher::is_terminated)
+      .def_prop_ro("num_steps", &Matcher::num_steps)
+      .def("allowed_bytes",
+           [](const Matcher& self) {
+             std::string bytes;
+             self.allowed_bytes().for_each([&](uint8_t byte) { bytes.push_back(static_cast<char>(byte)); });
+             return nb::bytes(bytes.data(), bytes.size());
+           })
+      .def("expectations",
+           [](const Matcher& self) {
+             nb::list result;
+             for (const gd::Engine::Expectation& e : self.expectations()) {
+               nb::list names;
+               for (const std::string& name : e.names) names.append(nb::bytes(name.data(), name.size()));
+               const nb::object node = e.node == gd::kNone ? nb::object(nb::none()) : nb::object(nb::int_(e.node));
+               result.append(nb::make_tuple(name_of(e.kind), node, names, e.other_names, e.can_close));
+             }
+             return result;
+           })
+      .def("set_memo_limit", [](Matcher& self, size_t bytes) { self.engine().set_memo_limit(bytes); }, nb::arg("bytes"))
+      .def("engine_memory_bytes", [](const Matcher& self) { return self.engine().memory_bytes(); });
+}

@@ -1,0 +1,45 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "core/errors.h"
+#include "core/vocabulary.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+std::vector<std::optional<std::string>> to_tokens(const nb::sequence& items) {
+  std::vector<std::optional<std::string>> tokens;
+  tokens.reserve(nb::len(items));
+  for (const nb::handle item : items) {
+    if (item.is_none()) {
+      tokens.emplace_back();
+      continue;
+    }
+    if (!nb::isinstance<nb::bytes>(item)) {
+      throw gd::VocabularyError("token " + std::to_string(tokens.size()) + " is not bytes or None");
+    }
+    const nb::bytes text = nb::borrow<nb::bytes>(item);
+    tokens.emplace_back(std::in_place, text.c_str(), text.size());
+  }
+  return tokens;
+}
+
+}  // namespace
+
+void bind_vocabulary(nb::module_& m) {
+  nb::class_<gd::Vocabulary>(m, "Vocabulary", "A vocabulary, indexed as a prefix trie. Immutable; shared between threads.")
+      .def(
+          "__init__",
+          [](gd::Vocabulary* self, const nb::sequence& token_bytes, std::vector<gd::TokenId> stop_token_ids, uint32_t size) {
+            std::vector<std::optional<std::string>> tokens = to_tokens(token_bytes);
+            const nb::gil_scoped_release release;
+            new (self) gd::Vocabulary(std::move(tokens), std::move(stop_token_ids), size);
+          },
+          nb::arg("token_bytes"), nb::arg("stop_token_ids"), nb::arg("size"))
+      .def_prop_ro("size", &gd::Vocabulary::size)
+      .def("memory_bytes", &gd::Vocabulary::memory_bytes)
+      .def("table_memory_bytes", &gd::Vocabulary::table_memory_bytes)
+      .def("clear_tables", &gd::Vocabulary::clear_tables);
+}

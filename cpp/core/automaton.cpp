@@ -1,0 +1,525 @@
+#include "automaton.h"
+
+#include <algorithm>
+
+#include "errors.h"
+
+namespace gd {
+namespace {
+
+bool is_whitespace(uint8_t byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r'; }
+
+}  // namespace
+
+Automaton::Automaton(const Grammar& grammar, const ByteSet& alphabet, uint32_t max_states)
+    : grammar_(grammar),
+      alphabet_(alphabet),
+      expressions_(alphabet, max_states),
+      regexes_(expressions_.load(grammar)),
+      containers_(grammar, expressions_, regexes_, alphabet, {}),
+      starts_(grammar.nodes.size()) {
+  frames_.push_back({});  // frame 0: no parent
+  intern_patterns({});
+  intern_config({});  // kDead
+  find_live_nodes();
+  if (!containers_.is_live(grammar.root)) {
+    throw UnsatisfiableError(alphabet == ByteSet::all()
+                                 ? "the schema is unsatisfiable: no JSON document matches it"
+                                 : "the schema is unsatisfiable with this vocabulary: every document needs a byte that no token has");
+  }
+  start_ = config_of(intern({FrameKind::kRootBefore, 0, 0, 0, 0}));
+}
+
+// ---- liveness -------------------------------------------------------------------------------------------------------
+
+bool Automaton::compute_live(NodeId id) {
+  const Node& n = grammar_.nodes[id];
+  switch (n.kind) {
+    case Node::kTerminal:
+      return expressions_.is_nonempty(regexes_[n.regex]);
+    case Node::kChoice:
+      return std::any_of(n.choices.begin(), n.choices.end(), [&](NodeId c) { return containers_.is_live(c); });
+    case Node::kMembers:
+      return alphabet_.contains('{') && alphabet_.contains('}') && containers_.could_finish(id);
+    case Node::kElements:
+      return alphabet_.contains('[') && alphabet_.contains(']') && containers_.could_finish(id);
+  }
+  return false;
+}
+
+// The least fixed point: a node is live once the nodes that it needs are. Each node is looked at again when one it mentions
+// becomes live.
+void Automaton::find_live_nodes() {
+  const uint32_t num_nodes = static_cast<uint32_t>(grammar_.nodes.size());
+  std::vector<std::vector<NodeId>> users(num_nodes);
+  for (NodeId id = 0; id < num_nodes; ++id) {
+    const Node& n = grammar_.nodes[id];
+    for (const NodeId c : n.choices) users[c].push_back(id);
+    for (const std::vector<Pick>& picks : n.values) {
+      for (const Pick& pick : picks) {
+        if (users[pick.node].empty() || users[pick.node].back() != id) users[pick.node].push_back(id);
+      }
+    }
+  }
+  std::vector<NodeId> work(num_nodes);
+  for (NodeId id = 0; id < num_nodes; ++id) work[id] = id;  // taken from the back: children have larger ids as a rule
+  std::vector<bool> waiting(num_nodes, true);
+  while (!work.empty()) {
+    const NodeId id = work.back();
+    work.pop_back();
+    waiting[id] = false;
+    if (containers_.is_live(id) || !compute_live(id)) continue;
+    containers_.set_live(id);
+    for (const NodeId user : users[id]) {
+      if (waiting[user] || containers_.is_live(user)) continue;
+      waiting[user] = true;
+      work.push_back(user);
+    }
+  }
+  containers_.freeze();
+}
+
+// ---- interning ------------------------------------------------------------------------------------------------------
+
+FrameId Automaton::intern(const Frame& f) {
+  uint64_t hash = combine(combine(static_cast<uint64_t>(f.kind), f.sub), f.state);
+  hash = combine(combine(hash, f.extra), f.parent);
+  const uint32_t next = static_cast<uint32_t>(frames_.size());
+  const FrameId id = frame_index_.find_or_add(hash, next, [&](uint32_t other) { return frames_[other] == f; });
+  if (id == next) frames_.push_back(f);
+  return id;
+}
+
+ConfigId Automaton::intern_config(std::vector<FrameId> threads) {
+  std::sort(threads.begin(), threads.end());
+  threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
+  uint64_t hash = 23;
+  for (const FrameId f : threads) hash = combine(hash, f);
+  const uint32_t next = static_cast<uint32_t>(configs_.size());
+  const ConfigId id = config_index_.find_or_add(hash, next, [&](uint32_t other) {
+    return configs_[other].count == threads.size() &&
+           std::equal(threads.begin(), threads.end(), threads_.begin() + configs_[other].begin);
+  });
+  if (id != next) return id;
+  Config c;
+  c.begin = static_cast<uint32_t>(threads_.size());
+  c.count = static_cast<uint32_t>(threads.size());
+  c.accepting = std::any_of(threads.begin(), threads.end(),
+                            [&](FrameId f) { return frames_[f].kind == FrameKind::kRootAfter; });
+  threads_.insert(threads_.end(), threads.begin(), threads.end());
+  configs_.push_back(c);
+  rows_.emplace_back();
+  mask_rows_.emplace_back();
+  return id;
+}
+
+ConfigId Automaton::config_of(FrameId f) { return intern_config({f}); }
+
+KeyId Automaton::intern_key(const KeyPosition& k) {
+  uint64_t hash = combine(combine(29, k.low), k.high);
+  hash = combine(combine(combine(hash, k.depth), k.patterns), k.text);
+  const uint32_t next = static_cast<uint32_t>(keys_.size());
+  const KeyId id = key_index_.find_or_add(hash, next, [&](uint32_t other) { return keys_[other] == k; });
+  if (id == next) keys_.push_back(k);
+  return id;
+}
+
+uint32_t Automaton::intern_patterns(std::vector<std::pair<uint32_t, ExprId>> list) {
+  uint64_t hash = 31;
+  for (const auto& [pattern, state] : list) hash = combine(combine(hash, pattern), state);
+  const uint32_t next = static_cast<uint32_t>(pattern_lists_.size());
+  const uint32_t id =
+      pattern_list_index_.find_or_add(hash, next, [&](uint32_t other) { return pattern_lists_[other] == list; });
+  if (id == next) pattern_lists_.push_back(std::move(list));
+  return id;
+}
+
+const Automaton::Starts& Automaton::starts(NodeId root) {
+  if (starts_[root] != nullptr) return *starts_[root];
+  auto result = std::make_unique<Starts>();
+  std::vector<NodeId> stack{root};
+  std::vector<NodeId> seen;
+  while (!stack.empty()) {
+    const NodeId id = stack.back();
+    stack.pop_back();
+    if (!containers_.is_live(id) || std::find(seen.begin(), seen.end(), id) != seen.end()) continue;
+    seen.push_back(id);
+    const Node& n = grammar_.nodes[id];
+    switch (n.kind) {
+      case Node::kTerminal:
+        result->terminals.push_back(regexes_[n.regex]);
+        break;
+      case Node::kChoice:
+        stack.insert(stack.end(), n.choices.rbegin(), n.choices.rend());
+        break;
+      case Node::kMembers:
+        result->objects.push_back(id);
+        break;
+      case Node::kElements:
+        result->arrays.push_back(id);
+        break;
+    }
+  }
+  starts_[root] = std::move(result);
+  return *starts_[root];
+}
+
+// ---- one byte -------------------------------------------------------------------------------------------------------
+
+ConfigId Automaton::compute_step(ConfigId c, uint8_t byte, bool for_mask) {
+  std::vector<FrameId> out;
+  // Indexed, and frames copied: stepping grows both tables.
+  for (uint32_t i = 0; i < configs_[c].count; ++i) {
+    const Frame f = frames_[threads_[configs_[c].begin + i]];
+    step_frame(f, byte, for_mask, out);
+  }
+  const ConfigId next = out.empty() ? kDead : intern_config(std::move(out));
+  std::unique_ptr<Row>& row = for_mask ? mask_rows_[c] : rows_[c];
+  if (row == nullptr) {
+    row = std::make_unique<Row>();
+    row->fill(kUnknown);
+    row_bytes_ += sizeof(Row);
+  }
+  (*row)[byte] = next;
+  return next;
+}
+
+void Automaton::push(std::vector<FrameId>& out, FrameKind kind, uint32_t sub, uint32_t state, uint32_t extra, FrameId parent) {
+  out.push_back(intern({kind, sub, state, extra, parent}));
+}
+
+void Automaton::resume_into(FrameId waiting, std::vector<FrameId>& out) {
+  const Frame w = frames_[waiting];
+  switch (w.kind) {
+    case FrameKind::kRootValue:
+      push(out, FrameKind::kRootAfter, 0, 0, 0, 0);
+      break;
+    case FrameKind::kMemberValue:
+      push(out, FrameKind::kMemberAfter, 0, w.state, 0, w.parent);
+      break;
+    case FrameKind::kItemValue:
+      push(out, FrameKind::kItemAfter, 0, w.state, 0, w.parent);
+      break;
+    default:
+      throw std::logic_error("a frame that waits for nothing was resumed");
+  }
+}
+
+ConfigId Automaton::resume(FrameId waiting) {
+  std::vector<FrameId> out;
+  resume_into(waiting, out);
+  return intern_config(std::move(out));
+}
+
+bool Automaton::continue_run(const Frame& f, std::string_view tail, uint8_t byte, std::vector<FrameId>& out,
+                             bool& tail_complete) {
+  tail_complete = f.sub >= tail.size();
+  if (!tail_complete) {
+    if (byte != static_cast<uint8_t>(tail[f.sub])) return false;
+    Frame next = f;
+    ++next.sub;
+    out.push_back(intern(next));
+    return true;
+  }
+  if (!is_whitespace(byte)) return false;
+  Frame next = f;
+  if (grammar_.max_whitespace != kNone) {
+    if (f.sub - tail.size() >= grammar_.max_whitespace) return false;
+    ++next.sub;
+  }
+  out.push_back(intern(next));
+  return true;
+}
+
+void Automaton::start_value(NodeId node, Frame waiting, uint8_t byte, std::vector<FrameId>& out) {
+  const Starts& s = starts(node);
+  FrameId parent = kNone;
+  const auto parent_id = [&] {
+    if (parent == kNone) parent = intern(waiting);
+    return parent;
+  };
+  for (const ExprId e : s.terminals) {
+    const ExprId next = expressions_.step(e, byte);
+    if (next == ExpressionPool::kEmpty) continue;
+    if (next != ExpressionPool::kEpsilon) push(out, FrameKind::kTerminal, 0, next, 0, parent_id());
+    if (expressions_.nullable(next)) resume_into(parent_id(), out);
+  }
+  if (byte == '{') {
+    for (const NodeId n : s.objects) push(out, FrameKind::kObjectOpen, 0, containers_.initial(n), 0, parent_id());
+  } else if (byte == '[') {
+    for (const NodeId n : s.arrays) push(out, FrameKind::kArrayOpen, 0, containers_.initial(n), 0, parent_id());
+  }
+}
+
+void Automaton::start_items(const Frame& f, uint8_t byte, std::vector<FrameId>& out) {
+  const std::vector<Containers::Entry> entries = containers_.entries(f.state, containers_.item_class(f.state));
+  for (const Containers::Entry& entry : entries) {
+    start_value(entry.value, {FrameKind::kItemValue, 0, entry.next, 0, f.parent}, byte, out);
+  }
+}
+
+void Automaton::step_frame(const Frame& f, uint8_t byte, bool for_mask, std::vector<FrameId>& out) {
+  const std::string_view item_tail = std::string_view(grammar_.item_separator).substr(1);
+  const std::string_view key_tail = std::string_view(grammar_.key_separator).substr(1);
+  bool tail_complete = false;
+  switch (f.kind) {
+    case FrameKind::kTerminal: {
+      const ExprId next = expressions_.step(f.state, byte);
+      if (next == ExpressionPool::kEmpty) return;
+      if (next != ExpressionPool::kEpsilon) push(out, FrameKind::kTerminal, 0, next, 0, f.parent);
+      if (expressions_.nullable(next)) resume_into(f.parent, out);
+      return;
+    }
+    case FrameKind::kRootBefore:
+      if (continue_run(f, {}, byte, out, tail_complete)) return;
+      start_value(grammar_.root, {FrameKind::kRootValue, 0, 0, 0, 0}, byte, out);
+      return;
+    case FrameKind::kRootAfter:
+      continue_run(f, {}, byte, out, tail_complete);
+      return;
+    case FrameKind::kObjectOpen:
+    case FrameKind::kMemberNext: {
+      const bool opening = f.kind == FrameKind::kObjectOpen;
+      if (continue_run(f, opening ? std::string_view{} : item_tail, byte, out, tail_complete) || !tail_complete) return;
+      if (byte == '"') {
+        const KeyId key = first_key(f.state);
+        if (key != kNone) push(out, FrameKind::kKey, 0, f.state, key, f.parent);
+      } else if (byte == '}' && opening && containers_.can_close(f.state)) {
+        resume_into(f.parent, out);
+      }
+      return;
+    }
+    case FrameKind::kKey:
+      step_in_key(f, byte, for_mask, out);
+      return;
+    case FrameKind::kColon:
+      if (continue_run(f, {}, byte, out, tail_complete)) return;
+      if (byte == static_cast<uint8_t>(grammar_.key_separator[0])) {
+        push(out, FrameKind::kMemberBefore, 0, f.state, f.extra, f.parent);
+      }
+      return;
+    case FrameKind::kMemberBefore:
+      if (continue_run(f, key_tail, byte, out, tail_complete) || !tail_complete) return;
+      start_value(f.extra, {FrameKind::kMemberValue, 0, f.state, 0, f.parent}, byte, out);
+      return;
+    case FrameKind::kMemberAfter:
+      if (continue_run(f, {}, byte, out, tail_complete)) return;
+      if (byte == static_cast<uint8_t>(grammar_.item_separator[0])) {
+        if (!containers_.menu(f.state).empty) push(out, FrameKind::kMemberNext, 0, f.state, 0, f.parent);
+      } else if (byte == '}' && containers_.can_close(f.state)) {
+        resume_into(f.parent, out);
+      }
+      return;
+    case FrameKind::kArrayOpen:
+      if (continue_run(f, {}, byte, out, tail_complete)) return;
+      if (byte == ']' && containers_.can_close(f.state)) {
+        resume_into(f.parent, out);
+      } else {
+        start_items(f, byte, out);
+      }
+      return;
+    case FrameKind::kItemAfter:
+      if (continue_run(f, {}, byte, out, tail_complete)) return;
+      if (byte == static_cast<uint8_t>(grammar_.item_separator[0])) {
+        const std::vector<Containers::Entry>& entries = containers_.entries(f.state, containers_.item_class(f.state));
+        if (!entries.empty()) push(out, FrameKind::kItemNext, 0, f.state, 0, f.parent);
+      } else if (byte == ']' && containers_.can_close(f.state)) {
+        resume_into(f.parent, out);
+      }
+      return;
+    case FrameKind::kItemNext:
+      if (continue_run(f, item_tail, byte, out, tail_complete) || !tail_complete) return;
+      start_items(f, byte, out);
+      return;
+    case FrameKind::kRootValue:
+    case FrameKind::kMemberValue:
+    case FrameKind::kItemValue:
+      throw std::logic_error("a waiting frame is not a thread");
+  }
+}
+
+// ---- keys -----------------------------------------------------------------------------------------------------------
+
+KeyId Automaton::first_key(RegisterId reg) {
+  const Containers::Menu& menu = containers_.menu(reg);
+  if (menu.empty) return kNone;
+  const Node& n = containers_.node(reg);
+  KeyPosition k;
+  k.high = static_cast<uint32_t>(n.names.size());
+  std::vector<std::pair<uint32_t, ExprId>> patterns;
+  for (const uint32_t p : menu.patterns) patterns.emplace_back(p, regexes_[n.patterns[p]]);
+  k.patterns = intern_patterns(std::move(patterns));
+  return intern_key(k);
+}
+
+namespace {
+
+bool any_bit(const std::vector<uint64_t>& bits, uint32_t low, uint32_t high) {
+  if (low >= high) return false;
+  const uint32_t first = low / 64;
+  const uint32_t last = (high - 1) / 64;
+  for (uint32_t w = first; w <= last; ++w) {
+    uint64_t word = bits[w];
+    if (w == first) word &= ~uint64_t{0} << (low % 64);
+    if (w == last && high % 64 != 0) word &= (uint64_t{1} << (high % 64)) - 1;
+    if (word != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// A prefix is live if it can become an allowed name, or a pattern has more strings behind it than names and used keys take away.
+bool Automaton::key_is_live(RegisterId reg, const KeyPosition& k) {
+  if (any_bit(containers_.menu(reg).names, k.low, k.high)) return true;
+  for (const auto& [pattern, state] : pattern_lists_[k.patterns]) {
+    const uint64_t total = expressions_.num_strings(state);
+    if (total >= ExpressionPool::kManyStrings) return true;
+    const auto matches = [&](std::string_view rest) {
+      ExprId e = state;
+      for (const char c : rest) {
+        if (!alphabet_.contains(static_cast<uint8_t>(c))) return false;
+        e = expressions_.step(e, static_cast<uint8_t>(c));
+      }
+      return expressions_.nullable(e);
+    };
+    const NodeId node = containers_[reg].node;
+    uint64_t taken = 0;
+    for (uint32_t s = k.low; s < k.high; ++s) {
+      taken += matches(containers_.sorted_names(node)[s].substr(k.depth)) ? 1 : 0;
+    }
+    for (const TextId used : containers_.used_texts(reg)) {
+      if (containers_.texts().is_prefix(k.text, used)) taken += matches(containers_.texts().suffix(used, k.depth)) ? 1 : 0;
+    }
+    if (total > taken) return true;
+  }
+  return false;
+}
+
+bool Automaton::is_exact_key(RegisterId reg, const KeyPosition& k) {
+  if (k.low < k.high) return true;
+  if (k.text == TextPool::kFresh) return false;
+  for (const auto& [pattern, state] : pattern_lists_[k.patterns]) {
+    if (expressions_.num_strings(state) < ExpressionPool::kManyStrings) return true;
+  }
+  const std::vector<TextId>& used = containers_.used_texts(reg);
+  return std::any_of(used.begin(), used.end(), [&](TextId t) { return containers_.texts().is_prefix(k.text, t); });
+}
+
+ByteSet Automaton::exact_bytes(RegisterId reg, const KeyPosition& k) {
+  ByteSet bytes;
+  for (const auto& [pattern, state] : pattern_lists_[k.patterns]) {
+    if (expressions_.num_strings(state) < ExpressionPool::kManyStrings) return ByteSet::all();
+  }
+  const std::vector<std::string_view>& names = containers_.sorted_names(containers_[reg].node);
+  for (uint32_t s = k.low; s < k.high; ++s) {
+    bytes.insert(names[s].size() == k.depth ? uint8_t{'"'} : static_cast<uint8_t>(names[s][k.depth]));
+  }
+  if (k.text == TextPool::kFresh) return bytes;
+  for (const TextId used : containers_.used_texts(reg)) {
+    if (!containers_.texts().is_prefix(k.text, used)) continue;
+    const std::string rest = containers_.texts().suffix(used, k.depth);
+    bytes.insert(rest.empty() ? uint8_t{'"'} : static_cast<uint8_t>(rest[0]));
+  }
+  return bytes;
+}
+
+KeyId Automaton::step_key(RegisterId reg, KeyId key, uint8_t byte, bool for_mask) {
+  const KeyPosition k = keys_[key];
+  KeyPosition next;
+  if (k.low < k.high) {
+    const std::vector<std::string_view>& names = containers_.sorted_names(containers_[reg].node);
+    uint32_t low = k.low;
+    if (names[low].size() == k.depth) ++low;  // the name that ends here
+    while (low < k.high && static_cast<uint8_t>(names[low][k.depth]) < byte) {
+      // Names with the same next byte stand together: leap over them in doubling steps.
+      uint32_t leap = 1;
+      while (low + leap < k.high && static_cast<uint8_t>(names[low + leap][k.depth]) < byte) {
+        low += leap;
+        leap *= 2;
+      }
+      ++low;
+    }
+    uint32_t high = low;
+    while (high < k.high && static_cast<uint8_t>(names[high][k.depth]) == byte) {
+      uint32_t leap = 1;
+      while (high + leap < k.high && static_cast<uint8_t>(names[high + leap][k.depth]) == byte) {
+        high += leap;
+        leap *= 2;
+      }
+      ++high;
+    }
+    if (low < high) {
+      next.low = low;
+      next.high = high;
+    }
+  }
+  next.depth = k.depth + 1;
+  if (k.patterns != 0) {
+    std::vector<std::pair<uint32_t, ExprId>> patterns;
+    for (const auto& [pattern, state] : pattern_lists_[k.patterns]) {
+      const ExprId stepped = expressions_.step(state, byte);
+      if (stepped != ExpressionPool::kEmpty) patterns.emplace_back(pattern, stepped);
+    }
+    if (!patterns.empty()) {
+      next.text = containers_.texts().append(k.text, byte);
+      next.patterns = intern_patterns(std::move(patterns));
+    }
+  }
+  if (next.low == next.high && next.patterns == 0) return kNone;
+  if (!key_is_live(reg, next)) return kNone;
+  if (for_mask && next.patterns != 0 && !is_exact_key(reg, next)) {
+    next.text = TextPool::kFresh;
+    next.depth = 0;
+  }
+  if (next.text == TextPool::kFresh) next.depth = 0;
+  return intern_key(next);
+}
+
+void Automaton::step_in_key(const Frame& f, uint8_t byte, bool for_mask, std::vector<FrameId>& out) {
+  if (byte == '"') {
+    const KeyPosition k = keys_[f.extra];
+    const Node& n = containers_.node(f.state);
+    const NodeId node = containers_[f.state].node;
+    const bool is_name = k.low < k.high && containers_.sorted_names(node)[k.low].size() == k.depth;
+    if (is_name) {
+      const std::vector<Containers::Entry> entries = containers_.entries(f.state, containers_.sorted_name_class(node, k.low));
+      for (const Containers::Entry& entry : entries) push(out, FrameKind::kColon, 0, entry.next, entry.value, f.parent);
+    } else if (k.patterns != 0) {
+      const std::vector<TextId>& used = containers_.used_texts(f.state);
+      const bool taken = k.text != TextPool::kFresh && std::binary_search(used.begin(), used.end(), k.text);
+      for (const auto& [pattern, state] : std::vector(pattern_lists_[k.patterns])) {
+        if (taken || !expressions_.nullable(state)) continue;
+        const ClassId cls = static_cast<ClassId>(n.names.size()) + pattern;
+        const std::vector<Containers::Entry> entries = containers_.entries(f.state, cls);
+        for (const Containers::Entry& entry : entries) {
+          const RegisterId next = containers_.with_used(entry.next, k.text);
+          if (next != kNone) push(out, FrameKind::kColon, 0, next, entry.value, f.parent);
+        }
+      }
+    }
+  }
+  // A quote is text too, behind a backslash: names and patterns know.
+  const KeyId next = step_key(f.state, f.extra, byte, for_mask);
+  if (next != kNone) push(out, FrameKind::kKey, 0, f.state, next, f.parent);
+}
+
+ConfigId Automaton::closed_key(RegisterId reg, uint32_t pattern, FrameId parent) {
+  std::vector<FrameId> out;
+  const ClassId cls = static_cast<ClassId>(containers_.node(reg).names.size()) + pattern;
+  const std::vector<Containers::Entry> entries = containers_.entries(reg, cls);
+  for (const Containers::Entry& entry : entries) {
+    const RegisterId next = containers_.with_used(entry.next, TextPool::kFresh);
+    if (next != kNone) push(out, FrameKind::kColon, 0, next, entry.value, parent);
+  }
+  return out.empty() ? kDead : intern_config(std::move(out));
+}
+
+size_t Automaton::memory_bytes() const {
+  return expressions_.memory_bytes() + containers_.memory_bytes() + row_bytes_ + frames_.capacity() * sizeof(Frame) +
+         frame_index_.memory_bytes() + keys_.capacity() * sizeof(KeyPosition) + key_index_.memory_bytes() +
+         threads_.capacity() * sizeof(FrameId) + configs_.capacity() * (sizeof(Config) + 2 * sizeof(void*)) +
+         config_index_.memory_bytes();
+}
+
+}  // namespace gd

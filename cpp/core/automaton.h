@@ -1,0 +1,161 @@
+// Threads and configurations: where in the grammar the text so far may stand, and what one more byte does.
+//
+// A *frame* is (kind, local state, parent); a thread is a frame whose chain of parents says what to resume when its value is
+// complete. A *configuration* is a set of threads. All are hash-consed: equal states have equal ids, and
+// `step(configuration, byte)` is remembered. Only live threads are kept (DESIGN 1): from every frame a document can still be
+// finished with bytes that are tokens by themselves.
+//
+// Not thread-safe: the owner (Engine) holds a lock.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "container.h"
+#include "expression.h"
+#include "grammar.h"
+
+namespace gd {
+
+using FrameId = uint32_t;
+using ConfigId = uint32_t;
+using KeyId = uint32_t;
+
+enum class FrameKind : uint8_t {
+  kTerminal,     // inside a scalar                          state = expression
+  kRootBefore,   // before the root value                    sub = whitespace so far
+  kRootValue,    // waits for the root value
+  kRootAfter,    // behind the root value: accepting         sub = whitespace so far
+  kObjectOpen,   // behind "{"                               state = register, sub
+  kKey,          // inside a key                             state = register, extra = key position
+  kColon,        // behind a key, before ":"                 state = register, extra = value node, sub
+  kMemberBefore, // behind ":"                               state = register, extra = value node, sub
+  kMemberValue,  // waits for a member's value               state = register
+  kMemberAfter,  // behind a member                          state = register, sub
+  kMemberNext,   // behind "," in an object                  state = register, sub
+  kArrayOpen,    // behind "["                               state = register, sub
+  kItemValue,    // waits for an item                        state = register
+  kItemAfter,    // behind an item                           state = register, sub
+  kItemNext,     // behind "," in an array                   state = register, sub
+};
+
+struct Frame {
+  FrameKind kind{};
+  uint32_t sub = 0;     // bytes of the present run: literal tail of a separator first, then whitespace
+  uint32_t state = 0;
+  uint32_t extra = 0;
+  FrameId parent = 0;
+  bool operator==(const Frame&) const = default;
+};
+
+// Where a key stands: which names it may still become, and the states of the patterns it may still match.
+struct KeyPosition {
+  uint32_t low = 0, high = 0;  // the sorted names that begin with the text so far; none: low == high == depth == 0
+  uint32_t depth = 0;          // bytes so far
+  uint32_t patterns = 0;       // id of a list of (pattern, state)
+  TextId text = 0;             // kept only while a pattern is alive
+  bool operator==(const KeyPosition&) const = default;
+};
+
+class Automaton {
+ public:
+  static constexpr ConfigId kDead = 0;
+
+  // Throws UnsatisfiableError if no document can be finished over `alphabet`, LimitError.
+  Automaton(const Grammar& grammar, const ByteSet& alphabet, uint32_t max_states);
+
+  ConfigId start() const { return start_; }
+  bool is_accepting(ConfigId c) const { return configs_[c].accepting; }
+  std::span<const FrameId> threads(ConfigId c) const { return {threads_.data() + configs_[c].begin, configs_[c].count}; }
+  const Frame& frame(FrameId f) const { return frames_[f]; }
+  const KeyPosition& key(KeyId k) const { return keys_[k]; }
+  std::span<const std::pair<uint32_t, ExprId>> key_patterns(const KeyPosition& k) const { return pattern_lists_[k.patterns]; }
+
+  // The configuration behind one more byte; kDead if none.
+  ConfigId step(ConfigId c, uint8_t byte) {
+    const Row* row = rows_[c].get();
+    if (row != nullptr && (*row)[byte] != kUnknown) return (*row)[byte];
+    return compute_step(c, byte, false);
+  }
+  // The same for computing masks: a key that has left all names and all used keys loses its text (TextPool::kFresh), so that
+  // the many texts behind one mask share their states. It differs from `step` only where one token closes two keys.
+  ConfigId mask_step(ConfigId c, uint8_t byte) {
+    const Row* row = mask_rows_[c].get();
+    if (row != nullptr && (*row)[byte] != kUnknown) return (*row)[byte];
+    return compute_step(c, byte, true);
+  }
+
+  ConfigId config_of(FrameId f);                    // the configuration of one thread
+  ConfigId resume(FrameId waiting);                 // what follows when the value that `waiting` waits for is complete
+  ConfigId closed_key(RegisterId reg, uint32_t pattern, FrameId parent);  // behind a fresh key of that pattern
+  // Whether a key position has to be followed letter by letter: its text may be a name, a used key, or of a finite pattern.
+  bool is_exact_key(RegisterId reg, const KeyPosition& k);
+  // The bytes behind which an exact key position may lead to another one, or close a name or a used key.
+  ByteSet exact_bytes(RegisterId reg, const KeyPosition& k);
+  KeyId step_key(RegisterId reg, KeyId key, uint8_t byte, bool for_mask);  // within the key; kNone if dead
+  KeyId first_key(RegisterId reg);
+
+  // What may begin at a place that waits for a value.
+  struct Starts {
+    std::vector<ExprId> terminals;
+    std::vector<NodeId> objects, arrays;
+  };
+  const Starts& starts(NodeId node);
+  FrameId intern(const Frame& f);
+
+  ExpressionPool& expressions() { return expressions_; }
+  Containers& containers() { return containers_; }
+  const Grammar& grammar() const { return grammar_; }
+  uint32_t num_configs() const { return static_cast<uint32_t>(configs_.size()); }
+  size_t memory_bytes() const;
+
+ private:
+  static constexpr ConfigId kUnknown = 0xFFFFFFFF;
+  using Row = std::array<ConfigId, 256>;
+  struct Config {
+    uint32_t begin = 0;
+    uint32_t count = 0;
+    bool accepting = false;
+  };
+
+  void find_live_nodes();
+  bool compute_live(NodeId node);
+  ConfigId intern_config(std::vector<FrameId> threads);
+  KeyId intern_key(const KeyPosition& k);
+  uint32_t intern_patterns(std::vector<std::pair<uint32_t, ExprId>> list);
+  ConfigId compute_step(ConfigId c, uint8_t byte, bool for_mask);
+  void step_frame(const Frame& f, uint8_t byte, bool for_mask, std::vector<FrameId>& out);
+  void step_in_key(const Frame& f, uint8_t byte, bool for_mask, std::vector<FrameId>& out);
+  void start_value(NodeId node, Frame waiting, uint8_t byte, std::vector<FrameId>& out);
+  void start_items(const Frame& f, uint8_t byte, std::vector<FrameId>& out);
+  void resume_into(FrameId waiting, std::vector<FrameId>& out);
+  void push(std::vector<FrameId>& out, FrameKind kind, uint32_t sub, uint32_t state, uint32_t extra, FrameId parent);
+  bool key_is_live(RegisterId reg, const KeyPosition& k);
+  // Continues the run of literal tail and whitespace in `f`; true if the byte was part of it.
+  bool continue_run(const Frame& f, std::string_view tail, uint8_t byte, std::vector<FrameId>& out, bool& tail_complete);
+
+  const Grammar& grammar_;
+  ByteSet alphabet_;
+  ExpressionPool expressions_;
+  std::vector<ExprId> regexes_;
+  Containers containers_;
+  std::vector<std::unique_ptr<Starts>> starts_;
+  std::vector<Frame> frames_;
+  HashIndex frame_index_;
+  std::vector<KeyPosition> keys_;
+  HashIndex key_index_;
+  std::vector<std::vector<std::pair<uint32_t, ExprId>>> pattern_lists_;
+  HashIndex pattern_list_index_;
+  std::vector<FrameId> threads_;
+  std::vector<Config> configs_;
+  HashIndex config_index_;
+  std::vector<std::unique_ptr<Row>> rows_;       // parallel to configs_
+  std::vector<std::unique_ptr<Row>> mask_rows_;  // parallel to configs_
+  size_t row_bytes_ = 0;
+  ConfigId start_ = kDead;
+};
+
+}  // namespace gd

@@ -1,0 +1,37 @@
+#include "compiled_grammar.h"
+
+#include "errors.h"
+
+namespace gd {
+
+CompiledGrammar::CompiledGrammar(std::string_view data, uint32_t max_states)
+    : grammar_(std::make_shared<const Grammar>(read_grammar(data))), max_states_(max_states) {}
+
+bool CompiledGrammar::is_empty() {
+  const std::lock_guard lock(mutex_);
+  if (spare_ != nullptr || !engines_.empty()) return false;
+  try {
+    spare_ = std::make_unique<Automaton>(*grammar_, ByteSet::all(), max_states_);
+  } catch (const UnsatisfiableError&) {
+    return true;
+  }
+  return false;
+}
+
+std::shared_ptr<Engine> CompiledGrammar::engine(const std::shared_ptr<const Vocabulary>& vocabulary) {
+  const std::lock_guard lock(mutex_);
+  for (const std::shared_ptr<Engine>& engine : engines_) {
+    if (&engine->vocabulary() == vocabulary.get()) return engine;
+  }
+  std::unique_ptr<Automaton> automaton;
+  if (spare_ != nullptr && vocabulary->alphabet() == ByteSet::all()) {
+    automaton = std::move(spare_);
+  } else {
+    automaton = std::make_unique<Automaton>(*grammar_, vocabulary->alphabet(), max_states_);
+  }
+  if (engines_.size() == kMaxEngines) engines_.erase(engines_.begin());
+  engines_.push_back(std::make_shared<Engine>(grammar_, vocabulary, std::move(automaton)));
+  return engines_.back();
+}
+
+}  // namespace gd

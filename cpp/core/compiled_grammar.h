@@ -1,0 +1,34 @@
+// A grammar and the engines made for it, one a vocabulary. What Python's Grammar holds. Thread-safe.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "engine.h"
+
+namespace gd {
+
+class CompiledGrammar {
+ public:
+  // Throws SerializationError.
+  CompiledGrammar(std::string_view data, uint32_t max_states);
+
+  // Whether no document at all is in the language.
+  bool is_empty();
+  // The engine for this vocabulary, made on first use. Throws UnsatisfiableError, LimitError.
+  std::shared_ptr<Engine> engine(const std::shared_ptr<const Vocabulary>& vocabulary);
+
+ private:
+  static constexpr size_t kMaxEngines = 8;  // vocabularies of one process; the oldest engine is dropped
+
+  std::shared_ptr<const Grammar> grammar_;
+  uint32_t max_states_;
+  std::mutex mutex_;
+  // Built by is_empty over all bytes; the first vocabulary with all bytes takes it over.
+  std::unique_ptr<Automaton> spare_;
+  std::vector<std::shared_ptr<Engine>> engines_;
+};
+
+}  // namespace gd

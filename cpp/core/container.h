@@ -1,0 +1,168 @@
+// Objects and arrays: what has been read of one (its register), what may come next, and whether it can still be finished.
+//
+// A register is a whole state, never a clamped one (DESIGN 5): two registers are the same id exactly if they are equal, and where
+// a count stops mattering the register stops counting, in `next_count` and nowhere else.
+//
+// Not thread-safe: the owner (Automaton) holds a lock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "expression.h"
+#include "formula.h"
+#include "grammar.h"
+#include "hashing.h"
+
+namespace gd {
+
+using RegisterId = uint32_t;
+using TextId = uint32_t;  // a key as it stands in the document, or a prefix of one
+
+// Key texts, hash-consed letter by letter.
+class TextPool {
+ public:
+  static constexpr TextId kEmptyText = 0;
+  // Stands for a key that equals no other key: used while computing masks, where the text itself does not matter.
+  static constexpr TextId kFresh = 1;
+
+  TextPool();
+  TextId append(TextId text, uint8_t byte);
+  bool is_prefix(TextId prefix, TextId text) const;
+  std::string suffix(TextId text, uint32_t from) const;  // the bytes of `text` from position `from` on
+  uint32_t length(TextId text) const { return texts_[text].length; }
+
+ private:
+  struct Text {
+    TextId parent;
+    uint32_t length;
+    uint8_t byte;
+  };
+  std::vector<Text> texts_;
+  HashIndex index_;
+};
+
+struct Register {
+  NodeId node = 0;
+  uint32_t position = 0;  // objects: the lowest rank that may still come
+  uint32_t count = 0;     // entries so far, up to where it stops mattering
+  uint32_t seen = 0;      // objects: which unranked names have been read (id of a bit set)
+  uint32_t used = 0;      // objects: the pattern keys that have been read (id of a sorted list of texts)
+  FormulaId formula = FormulaPool::kTrue;
+  bool operator==(const Register&) const = default;
+};
+
+class Containers {
+ public:
+  struct Limits {
+    size_t max_picks = 512;
+    size_t max_search = 200000;  // steps of one search for a way to finish
+  };
+
+  Containers(const Grammar& grammar, ExpressionPool& expressions, const std::vector<ExprId>& regexes, const ByteSet& alphabet,
+             Limits limits);
+
+  // Emptiness of nodes: the owner sets what it finds (least fixed point), then calls freeze(); registers are asked for after.
+  bool could_finish(NodeId container);  // with the nodes known to be live so far
+  void set_live(NodeId node) { live_[node] = true; }
+  bool is_live(NodeId node) const { return live_[node]; }
+  void freeze() { frozen_ = true; }
+
+  RegisterId initial(NodeId node);
+  const Register& operator[](RegisterId id) const { return registers_[id]; }
+  const Node& node(RegisterId id) const { return grammar_.nodes[registers_[id].node]; }
+  bool can_close(RegisterId id);
+
+  struct Entry {
+    RegisterId next;  // the register behind this entry
+    NodeId value;
+  };
+  // The ways to read an entry of class `cls` now; none if it can't come. Valid until the next call.
+  const std::vector<Entry>& entries(RegisterId id, ClassId cls);
+  // The class of the next item of an array.
+  ClassId item_class(RegisterId id) const;
+  // `id` with one more used key text; kNone if it could not be finished then.
+  RegisterId with_used(RegisterId id, TextId text);
+
+  // ---- keys ----
+
+  // What may be read as a key now: names as bits over the sorted names, and pattern indices.
+  struct Menu {
+    std::vector<uint64_t> names;
+    std::vector<uint32_t> patterns;
+    bool empty = true;
+  };
+  const Menu& menu(RegisterId id);
+  const std::vector<std::string_view>& sorted_names(NodeId node) { return info(node).sorted_names; }
+  ClassId sorted_name_class(NodeId node, uint32_t sorted_index) { return info(node).sorted_to_class[sorted_index]; }
+  const std::vector<TextId>& used_texts(RegisterId id) const { return used_sets_[registers_[id].used]; }
+  TextPool& texts() { return texts_; }
+  bool all_spellable() const { return full_alphabet_; }
+
+  size_t memory_bytes() const;
+
+ private:
+  struct Info {  // what is derived from a container node once
+    bool ready = false;
+    std::vector<std::string_view> sorted_names;
+    std::vector<ClassId> sorted_to_class;
+    std::vector<bool> spellable;             // by name
+    uint32_t max_count = kNone;              // of the node, less what the vocabulary can't punctuate
+    uint32_t num_ranks = 0;
+    std::vector<ClassId> by_rank;            // name of each rank, kNone where there is none
+    std::vector<uint32_t> required_below;    // [r] = required names with rank < r
+    std::vector<ClassId> required_unranked;
+    std::vector<bool> is_required;           // by name
+    bool counts = false;                     // the register has to count
+    uint32_t count_stop = kNone;             // counting stops here (no maximum)
+    FormulaId formula = FormulaPool::kTrue;
+  };
+
+  struct Goal;
+
+  Info& info(NodeId node);
+  RegisterId intern(const Register& r);
+  uint32_t intern_seen(std::vector<uint64_t> bits);
+  bool is_seen(const Register& r, ClassId name) const;
+  bool is_open(const Register& r, ClassId cls);
+  bool pick_is_live(const Node& n, ClassId cls, const Pick& pick);
+  const Pick* find_pick(const Node& n, ClassId cls, const std::vector<uint32_t>& claims);
+  uint32_t next_count(const Info& i, const Node& n, uint32_t count) const;
+  Register advance(const Register& r, ClassId cls, const std::vector<uint32_t>& claims);
+  bool order_allows(const Register& r, ClassId cls);
+  uint64_t pattern_capacity(const Register& r, uint32_t pattern);
+  bool satisfiable(const Register& r);
+  bool satisfiable(RegisterId id);
+  bool search(const Register& r, std::vector<FormulaId> pending, Goal goal, size_t& steps);
+  bool realizable(const Register& r, Goal& goal, size_t& steps);
+  bool realizable_object(const Register& r, Goal& goal, size_t& steps);
+  bool fill_object(const Register& r, Goal& goal, std::vector<ClassId>& must, std::vector<ClassId>& spent, size_t& steps);
+  bool fill_array(const Register& r, Goal& goal, uint64_t index, size_t& steps);
+  void spend(size_t& steps) const;
+
+  const Grammar& grammar_;
+  ExpressionPool& expressions_;
+  const std::vector<ExprId>& regexes_;
+  ByteSet alphabet_;
+  bool full_alphabet_;
+  Limits limits_;
+  bool frozen_ = false;
+  std::vector<bool> live_;
+  std::vector<Info> infos_;
+  FormulaPool formulas_;
+  TextPool texts_;
+  std::vector<Register> registers_;
+  HashIndex register_index_;
+  std::vector<uint8_t> satisfiable_;  // by register: 0 unknown, 1 no, 2 yes
+  std::vector<std::vector<uint64_t>> seen_sets_;
+  HashIndex seen_index_;
+  std::vector<std::vector<TextId>> used_sets_;
+  HashIndex used_index_;
+  std::unordered_map<uint64_t, std::vector<Entry>> entries_;
+  std::vector<std::unique_ptr<Menu>> menus_;
+};
+
+}  // namespace gd

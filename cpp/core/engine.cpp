@@ -1,0 +1,382 @@
+#include "engine.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gd {
+namespace {
+
+void set_tokens(const Trie& trie, uint32_t first, uint32_t last, uint32_t* mask) {
+  for (uint32_t t = first; t < last; ++t) mask[trie.token(t) / 32] |= uint32_t{1} << (trie.token(t) % 32);
+}
+
+void clear_tokens(const Trie& trie, uint32_t first, uint32_t last, uint32_t* mask) {
+  for (uint32_t t = first; t < last; ++t) mask[trie.token(t) / 32] &= ~(uint32_t{1} << (trie.token(t) % 32));
+}
+
+ByteSet structure_bytes() {
+  ByteSet set;
+  for (const char c : {' ', '\t', '\n', '\r', '{', '[', ']'}) set.insert(static_cast<uint8_t>(c));
+  return set;
+}
+
+const ByteSet kStructure = structure_bytes();
+
+}  // namespace
+
+Engine::Engine(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const Vocabulary> vocabulary,
+               std::unique_ptr<Automaton> automaton)
+    : grammar_(std::move(grammar)),
+      vocabulary_(std::move(vocabulary)),
+      automaton_(std::move(automaton)),
+      stack_(vocabulary_->trie().max_depth() + 1) {}
+
+ConfigId Engine::advance(ConfigId from, std::string_view bytes, size_t* num_accepted) {
+  const std::lock_guard lock(mutex_);
+  ConfigId c = from;
+  size_t n = 0;
+  for (; n < bytes.size() && c != Automaton::kDead; ++n) {
+    const ConfigId next = automaton_->step(c, static_cast<uint8_t>(bytes[n]));
+    if (next == Automaton::kDead) {
+      c = next;
+      break;
+    }
+    c = next;
+  }
+  if (num_accepted != nullptr) *num_accepted = n;
+  return c;
+}
+
+bool Engine::is_accepting(ConfigId c) {
+  const std::lock_guard lock(mutex_);
+  return automaton_->is_accepting(c);
+}
+
+ByteSet Engine::allowed_bytes(ConfigId c) {
+  const std::lock_guard lock(mutex_);
+  ByteSet set;
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    if (automaton_->step(c, static_cast<uint8_t>(byte)) != Automaton::kDead) set.insert(static_cast<uint8_t>(byte));
+  }
+  return set;
+}
+
+void Engine::fill(ConfigId c, uint32_t* mask) {
+  const std::lock_guard lock(mutex_);
+  const size_t num_words = vocabulary_->num_words();
+  const auto known = memo_.find(c);
+  if (known != memo_.end()) {
+    if (!known->second.copy_to(mask, num_words)) {
+      std::memset(mask, 0, num_words * 4);
+      known->second.add_to(mask);
+    }
+    return;
+  }
+  std::memset(mask, 0, num_words * 4);
+  compute(c, mask);
+  if (memo_limit_ == 0) return;
+  TokenSet tokens = TokenSet::from_mask(mask, num_words);
+  const size_t bytes = tokens.memory_bytes() + 64;
+  if (memo_bytes_ + bytes > memo_limit_) {  // start over: cheaper than keeping an order of use
+    memo_.clear();
+    memo_bytes_ = 0;
+    if (bytes > memo_limit_) return;
+  }
+  memo_bytes_ += bytes;
+  memo_.emplace(c, std::move(tokens));
+}
+
+void Engine::compute(ConfigId c, uint32_t* mask) {
+  const std::span<const FrameId> threads = automaton_->threads(c);
+  for (const FrameId f : std::vector<FrameId>(threads.begin(), threads.end())) add_thread(f, mask);
+  check_many_quotes(c, mask);
+}
+
+// mask_step takes a key that it has not followed letter by letter for a new one, so it can let through a token that writes the
+// same new key twice. Such a token has at least three quotes; there are a few dozen of them, and hardly any is ever allowed.
+void Engine::check_many_quotes(ConfigId c, uint32_t* mask) {
+  for (const TokenId token : vocabulary_->many_quotes()) {
+    if (((mask[token / 32] >> (token % 32)) & 1) == 0) continue;
+    ConfigId at = c;
+    for (const char byte : vocabulary_->text(token)) {
+      at = automaton_->step(at, static_cast<uint8_t>(byte));
+      if (at == Automaton::kDead) break;
+    }
+    if (at == Automaton::kDead) mask[token / 32] &= ~(uint32_t{1} << (token % 32));
+  }
+}
+
+void Engine::add_thread(FrameId id, uint32_t* mask) {
+  const Frame f = automaton_->frame(id);
+  Containers& containers = automaton_->containers();
+  const size_t item_tail = grammar_->item_separator.size() - 1;
+  const size_t key_tail = grammar_->key_separator.size() - 1;
+  switch (f.kind) {
+    case FrameKind::kTerminal:
+      add_terminal(f.state, f.parent, mask);
+      return;
+    case FrameKind::kKey:
+      add_key(id, mask);
+      return;
+    // Places that wait for a value: scalars by their tables, the rest (brackets, whitespace) by walking.
+    case FrameKind::kRootBefore:
+      add_value(grammar_->root, {FrameKind::kRootValue, 0, 0, 0, 0}, mask);
+      walk(vocabulary_->trie(), automaton_->config_of(id), mask, &kStructure);
+      return;
+    case FrameKind::kMemberBefore:
+      if (f.sub < key_tail) break;
+      add_value(f.extra, {FrameKind::kMemberValue, 0, f.state, 0, f.parent}, mask);
+      walk(vocabulary_->trie(), automaton_->config_of(id), mask, &kStructure);
+      return;
+    case FrameKind::kItemNext:
+    case FrameKind::kArrayOpen: {
+      if (f.kind == FrameKind::kItemNext && f.sub < item_tail) break;
+      const std::vector<Containers::Entry> entries = containers.entries(f.state, containers.item_class(f.state));
+      for (const Containers::Entry& entry : entries) {
+        add_value(entry.value, {FrameKind::kItemValue, 0, entry.next, 0, f.parent}, mask);
+      }
+      walk(vocabulary_->trie(), automaton_->config_of(id), mask, &kStructure);
+      return;
+    }
+    default:
+      break;
+  }
+  walk(vocabulary_->trie(), automaton_->config_of(id), mask, nullptr);
+}
+
+void Engine::add_value(NodeId node, const Frame& waiting, uint32_t* mask) {
+  const Automaton::Starts& starts = automaton_->starts(node);
+  if (starts.terminals.empty()) return;
+  const FrameId parent = automaton_->intern(waiting);
+  for (const ExprId e : starts.terminals) add_terminal(e, parent, mask);
+}
+
+void Engine::add_terminal(ExprId e, FrameId parent, uint32_t* mask) {
+  add_table(e, automaton_->resume(parent), mask);
+}
+
+// ORs in the tokens allowed in terminal state `e`, when `rest` is what follows the terminal.
+void Engine::add_table(ExprId e, ConfigId rest, uint32_t* mask) {
+  const ExpressionPool::CountedRun* run = nullptr;
+  const TerminalTable* counted = counted_table(e, run);
+  if (counted != nullptr) {
+    add_counted(*counted, *run, rest, mask);
+    return;
+  }
+  const TerminalTable& t = table(e);
+  t.inside.add_to(mask);
+  walk(t.residual, rest, mask, nullptr);
+}
+
+void Engine::add_counted(const TerminalTable& t, const ExpressionPool::CountedRun& run, ConfigId rest, uint32_t* mask) {
+  if (run.maximum >= t.max_need) {
+    t.inside.add_to(mask);
+  } else if (run.maximum < t.at_most.size()) {
+    t.at_most[run.maximum].add_to(mask);
+  } else {
+    for (uint32_t need = 0; need <= run.maximum; ++need) {
+      if (need + 1 == t.at_most.size()) t.at_most[need].add_to(mask);
+      if (need < t.at_most.size()) continue;
+      for (const TokenId token : t.by_need[need]) mask[token / 32] |= uint32_t{1} << (token % 32);
+    }
+  }
+  const uint32_t max_units = t.exits.empty() ? 0 : t.exits.back().units;
+  if (run.minimum == 0 && run.maximum >= max_units) {
+    for (const TokenId token : t.exit_tokens) mask[token / 32] |= uint32_t{1} << (token % 32);
+    walk(t.residual, rest, mask, nullptr);
+    return;
+  }
+  for (const TerminalTable::Exit& exit : t.exits) {
+    if (exit.units < run.minimum || exit.units > run.maximum) continue;
+    for (const TokenId token : exit.tokens) mask[token / 32] |= uint32_t{1} << (token % 32);
+    walk(exit.residual, rest, mask, nullptr);
+  }
+}
+
+const TerminalTable& Engine::table(ExprId e) {
+  std::shared_ptr<const TerminalTable>& entry = tables_[e];
+  if (entry == nullptr) {
+    const Hash128 key = automaton_->expressions().content_hash(e);
+    entry = vocabulary_->find_table(key);
+    if (entry == nullptr) entry = vocabulary_->add_table(key, build_table(automaton_->expressions(), e, *vocabulary_));
+  }
+  return *entry;
+}
+
+// The table of the counted run that `e` is in, or null if it is in none that can be counted.
+const TerminalTable* Engine::counted_table(ExprId e, const ExpressionPool::CountedRun*& run) {
+  ExpressionPool& pool = automaton_->expressions();
+  auto found = counted_.find(e);
+  if (found == counted_.end()) {
+    auto entry = std::make_pair(pool.counted_run(e), std::shared_ptr<const TerminalTable>());
+    if (entry.first.found) {
+      Hash128 key = pool.content_hash(entry.first.state);
+      key.feed(pool.content_hash(entry.first.unbounded));
+      key.feed(uint64_t{0xc0047edULL});
+      entry.second = vocabulary_->find_table(key);
+      if (entry.second == nullptr) {
+        entry.second = vocabulary_->add_table(key, build_counted_table(pool, entry.first, *vocabulary_));
+      }
+    }
+    found = counted_.emplace(e, std::move(entry)).first;
+  }
+  const auto& [counted, table] = found->second;
+  run = &counted;
+  return table != nullptr && table->countable ? table.get() : nullptr;
+}
+
+// Joint descent of trie and automaton: sets the tokens of `trie` that `from` accepts.
+void Engine::walk(const Trie& trie, ConfigId from, uint32_t* mask, const ByteSet* first_bytes) {
+  if (from == Automaton::kDead || trie.size() == 0) return;
+  if (stack_.size() < trie.max_depth() + 1) stack_.resize(trie.max_depth() + 1);
+  stack_[0] = from;
+  for (uint32_t i = 0; i < trie.size();) {
+    const uint32_t depth = trie.depth(i);
+    const uint8_t byte = trie.byte(i);
+    if (depth == 0 && first_bytes != nullptr && !first_bytes->contains(byte)) {
+      i = trie.end(i);
+      continue;
+    }
+    const ConfigId next = automaton_->mask_step(stack_[depth], byte);
+    if (next == Automaton::kDead) {
+      i = trie.end(i);
+      continue;
+    }
+    set_tokens(trie, trie.first_token(i), trie.first_token(i + 1), mask);
+    stack_[depth + 1] = next;
+    ++i;
+  }
+}
+
+// A key. Most texts are neither a name nor a used key, and for those the patterns decide alone: their tables, as for a string. The
+// few tokens that stay on the way to a name or a used key are then walked one by one.
+void Engine::add_key(FrameId id, uint32_t* mask) {
+  const Frame f = automaton_->frame(id);
+  ExpressionPool& pool = automaton_->expressions();
+  std::vector<std::pair<uint32_t, ExprId>> endless;
+  for (const auto& entry : automaton_->key_patterns(automaton_->key(f.extra))) {
+    if (pool.num_strings(entry.second) >= ExpressionPool::kManyStrings) endless.push_back(entry);
+  }
+  if (endless.empty()) {
+    walk(vocabulary_->trie(), automaton_->config_of(id), mask, nullptr);
+    return;
+  }
+  std::vector<uint32_t> tokens(vocabulary_->num_words(), 0);
+  for (const auto& [pattern, state] : endless) {
+    add_table(pool.concat(state, pool.literal_byte('"')), automaton_->closed_key(f.state, pattern, f.parent), tokens.data());
+  }
+  walk_exact_keys(id, tokens.data());
+  for (size_t w = 0; w < tokens.size(); ++w) mask[w] |= tokens[w];
+}
+
+void Engine::walk_exact_keys(FrameId id, uint32_t* mask) {
+  const Frame f = automaton_->frame(id);
+  const Trie& trie = vocabulary_->trie();
+  struct Place {
+    ConfigId config = 0;
+    KeyId key = kNone;  // kNone: behind the key, all is exact
+    ByteSet bytes;
+  };
+  std::vector<Place> places(trie.max_depth() + 1);
+  places[0] = {automaton_->config_of(id), f.extra, automaton_->exact_bytes(f.state, automaton_->key(f.extra))};
+  for (uint32_t i = 0; i < trie.size();) {
+    const uint32_t depth = trie.depth(i);
+    const uint8_t byte = trie.byte(i);
+    const Place& from = places[depth];
+    Place to;
+    if (from.key != kNone) {
+      if (!from.bytes.contains(byte)) {  // leaves the exact keys: the table has spoken
+        i = trie.end(i);
+        continue;
+      }
+      to.key = automaton_->step_key(f.state, from.key, byte, true);
+      if (to.key != kNone && !automaton_->is_exact_key(f.state, automaton_->key(to.key))) {
+        i = trie.end(i);
+        continue;
+      }
+    }
+    to.config = automaton_->mask_step(from.config, byte);
+    if (to.config == Automaton::kDead) {
+      clear_tokens(trie, trie.first_token(i), trie.first_token(trie.end(i)), mask);
+      i = trie.end(i);
+      continue;
+    }
+    set_tokens(trie, trie.first_token(i), trie.first_token(i + 1), mask);
+    if (trie.end(i) != i + 1) {
+      if (to.key != kNone) to.bytes = automaton_->exact_bytes(f.state, automaton_->key(to.key));
+      places[depth + 1] = to;
+    }
+    ++i;
+  }
+}
+
+std::vector<Engine::Expectation> Engine::expectations(ConfigId c) {
+  const std::lock_guard lock(mutex_);
+  constexpr size_t kMaxNames = 20;
+  Containers& containers = automaton_->containers();
+  std::vector<Expectation> result;
+  const std::span<const FrameId> threads = automaton_->threads(c);
+  for (const FrameId id : std::vector<FrameId>(threads.begin(), threads.end())) {
+    const Frame f = automaton_->frame(id);
+    Expectation e;
+    e.kind = f.kind;
+    e.node = kNone;
+    switch (f.kind) {
+      case FrameKind::kTerminal:
+      case FrameKind::kRootBefore:
+      case FrameKind::kRootAfter:
+      case FrameKind::kRootValue:
+        break;
+      case FrameKind::kColon:
+      case FrameKind::kMemberBefore:
+        e.node = f.extra;
+        break;
+      default:
+        e.node = containers[f.state].node;
+        break;
+    }
+    if (f.kind == FrameKind::kObjectOpen || f.kind == FrameKind::kMemberNext || f.kind == FrameKind::kKey ||
+        f.kind == FrameKind::kMemberAfter) {
+      const Containers::Menu& menu = containers.menu(f.state);
+      const std::vector<std::string_view>& names = containers.sorted_names(e.node);
+      uint32_t low = 0;
+      uint32_t high = static_cast<uint32_t>(names.size());
+      e.other_names = !menu.patterns.empty();
+      if (f.kind == FrameKind::kKey) {
+        const KeyPosition& k = automaton_->key(f.extra);
+        low = k.low;
+        high = k.high;
+        e.other_names = k.patterns != 0;
+      }
+      for (uint32_t s = low; s < high && e.names.size() < kMaxNames; ++s) {
+        if ((menu.names[s / 64] >> (s % 64)) & 1) e.names.emplace_back(names[s]);
+      }
+    }
+    switch (f.kind) {
+      case FrameKind::kObjectOpen:
+      case FrameKind::kMemberAfter:
+      case FrameKind::kArrayOpen:
+      case FrameKind::kItemAfter:
+        e.can_close = containers.can_close(f.state);
+        break;
+      default:
+        break;
+    }
+    result.push_back(std::move(e));
+  }
+  return result;
+}
+
+void Engine::set_memo_limit(size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  memo_limit_ = bytes;
+  memo_.clear();
+  memo_bytes_ = 0;
+}
+
+size_t Engine::memory_bytes() {
+  const std::lock_guard lock(mutex_);
+  return automaton_->memory_bytes() + memo_bytes_;
+}
+
+}  // namespace gd

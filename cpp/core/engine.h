@@ -1,0 +1,78 @@
+// One grammar with one vocabulary: the automaton, and the masks of its configurations. Shared by all matchers of the pair.
+//
+// Thread-safe: every public member takes the engine's lock. A configuration id stays valid as long as the engine.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "automaton.h"
+#include "terminal_table.h"
+#include "vocabulary.h"
+
+namespace gd {
+
+class Engine {
+ public:
+  // The automaton is one of `grammar`, over the alphabet of `vocabulary`.
+  Engine(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const Vocabulary> vocabulary,
+         std::unique_ptr<Automaton> automaton);
+
+  const Vocabulary& vocabulary() const { return *vocabulary_; }
+  ConfigId start() const { return automaton_->start(); }
+
+  // The configuration behind `bytes`, Automaton::kDead if they leave the language. `num_accepted` (may be null) tells how many
+  // bytes were accepted.
+  ConfigId advance(ConfigId from, std::string_view bytes, size_t* num_accepted = nullptr);
+  bool is_accepting(ConfigId c);
+  // Writes the mask of text tokens: vocabulary().num_words() words. Stop tokens are left to the caller.
+  void fill(ConfigId c, uint32_t* mask);
+  ByteSet allowed_bytes(ConfigId c);
+
+  // One line for each thread, for messages: what stands there, in words.
+  struct Expectation {
+    FrameKind kind{};
+    NodeId node = 0;                  // the container or value that the thread is in, kNone at the root
+    std::vector<std::string> names;   // names that may come or be completed
+    bool other_names = false;         // and others
+    bool can_close = false;
+  };
+  std::vector<Expectation> expectations(ConfigId c);
+
+  // Turns the memory of masks off or on (for tests: answers must not depend on it) and forgets what is remembered.
+  void set_memo_limit(size_t bytes);
+  size_t memory_bytes();
+
+ private:
+  using Walk = std::vector<ConfigId>;
+
+  void compute(ConfigId c, uint32_t* mask);
+  void add_thread(FrameId f, uint32_t* mask);
+  void add_terminal(ExprId e, FrameId parent, uint32_t* mask);
+  void add_counted(const TerminalTable& table, const ExpressionPool::CountedRun& run, ConfigId rest, uint32_t* mask);
+  void add_table(ExprId e, ConfigId rest, uint32_t* mask);
+  void add_value(NodeId node, const Frame& waiting, uint32_t* mask);
+  void add_key(FrameId f, uint32_t* mask);
+  void walk(const Trie& trie, ConfigId from, uint32_t* mask, const ByteSet* first_bytes);
+  void walk_exact_keys(FrameId f, uint32_t* mask);
+  void check_many_quotes(ConfigId c, uint32_t* mask);
+  const TerminalTable& table(ExprId e);
+  const TerminalTable* counted_table(ExprId e, const ExpressionPool::CountedRun*& run);
+
+  std::shared_ptr<const Grammar> grammar_;
+  std::shared_ptr<const Vocabulary> vocabulary_;
+  std::mutex mutex_;
+  std::unique_ptr<Automaton> automaton_;
+  std::unordered_map<ExprId, std::shared_ptr<const TerminalTable>> tables_;
+  std::unordered_map<ExprId, std::pair<ExpressionPool::CountedRun, std::shared_ptr<const TerminalTable>>> counted_;
+  std::unordered_map<ConfigId, TokenSet> memo_;
+  size_t memo_bytes_ = 0;
+  size_t memo_limit_ = size_t{64} << 20;
+  Walk stack_;
+};
+
+}  // namespace gd

@@ -1,0 +1,670 @@
+#include "expression.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "errors.h"
+
+namespace gd {
+
+ExpressionPool::ExpressionPool(const ByteSet& alphabet, uint32_t max_states)
+    : alphabet_(alphabet), full_alphabet_(alphabet == ByteSet::all()), max_states_(max_states) {
+  Expr empty{};
+  empty.kind = Kind::kConstant;
+  empty.nonempty = Tri::kNo;
+  intern(empty, mix(1));
+  Expr epsilon{};
+  epsilon.kind = Kind::kConstant;
+  epsilon.a = 1;
+  epsilon.nullable = true;
+  epsilon.nonempty = Tri::kYes;
+  intern(epsilon, mix(2));
+  // kAny is .{0,}: built by hand so that its id is fixed; its class gets the next id.
+  Expr any{};
+  any.kind = Kind::kRepeat;
+  any.a = 3;
+  any.b = 0;
+  any.c = kNone;
+  any.nullable = true;
+  any.nonempty = Tri::kYes;
+  intern(any, combine(combine(combine(static_cast<uint64_t>(Kind::kRepeat), 3), 0), kNone));
+  make_class(ByteSet::all());
+}
+
+ExprId ExpressionPool::intern(const Expr& e, uint64_t hash) {
+  const uint32_t next = static_cast<uint32_t>(exprs_.size());
+  const ExprId id = index_.find_or_add(hash, next, [&](uint32_t other) {
+    const Expr& o = exprs_[other];
+    if (o.kind != e.kind || o.b != e.b) return false;
+    if (e.kind == Kind::kAlternate || e.kind == Kind::kIntersect) {
+      return std::equal(parts_.begin() + o.a, parts_.begin() + o.a + o.b, parts_.begin() + e.a);
+    }
+    return o.a == e.a && o.c == e.c && o.d == e.d;
+  });
+  if (id == next) {
+    if (next >= max_states_) {
+      throw LimitError("max_states", "the automaton needs more than " + std::to_string(max_states_) +
+                                         " states; simplify the pattern or raise Limits.max_states");
+    }
+    exprs_.push_back(e);
+    rows_.emplace_back();
+    hashes_.emplace_back();
+    memory_bytes_ += sizeof(Expr) + sizeof(rows_[0]) + sizeof(Hash128);
+  }
+  return id;
+}
+
+ExprId ExpressionPool::make_class(const ByteSet& set) {
+  if (set.empty()) return kEmpty;
+  uint64_t hash = 7;
+  for (const uint64_t word : set.words) hash = combine(hash, word);
+  const uint32_t next = static_cast<uint32_t>(sets_.size());
+  const uint32_t index = set_index_.find_or_add(hash, next, [&](uint32_t other) { return sets_[other] == set; });
+  if (index == next) sets_.push_back(set);
+  Expr e{};
+  e.kind = Kind::kClass;
+  e.a = index;
+  return intern(e, combine(static_cast<uint64_t>(Kind::kClass), index));
+}
+
+ExprId ExpressionPool::literal_byte(uint8_t byte) {
+  ByteSet set;
+  set.insert(byte);
+  return make_class(set);
+}
+
+ExprId ExpressionPool::concat(ExprId first, ExprId second) {
+  if (first == kEmpty || second == kEmpty) return kEmpty;
+  if (first == kEpsilon) return second;
+  if (second == kEpsilon) return first;
+  // Right-nested always, so that the continuation of a state is a suffix of its spine.
+  std::vector<ExprId> spine;
+  while (exprs_[first].kind == Kind::kConcat) {
+    spine.push_back(exprs_[first].a);
+    first = exprs_[first].b;
+  }
+  spine.push_back(first);
+  ExprId result = second;
+  for (size_t i = spine.size(); i-- > 0;) {
+    Expr e{};
+    e.kind = Kind::kConcat;
+    e.a = spine[i];
+    e.b = result;
+    e.nullable = exprs_[spine[i]].nullable && exprs_[result].nullable;
+    e.positive = exprs_[spine[i]].positive && exprs_[result].positive;
+    result = intern(e, combine(combine(static_cast<uint64_t>(Kind::kConcat), e.a), e.b));
+  }
+  return result;
+}
+
+ExprId ExpressionPool::n_ary(Kind kind, const std::vector<ExprId>& parts) {
+  Expr e{};
+  e.kind = kind;
+  e.a = static_cast<uint32_t>(parts_.size());
+  e.b = static_cast<uint32_t>(parts.size());
+  uint64_t hash = static_cast<uint64_t>(kind);
+  e.nullable = kind == Kind::kIntersect;
+  e.positive = kind == Kind::kAlternate;
+  for (const ExprId part : parts) {
+    hash = combine(hash, part);
+    if (kind == Kind::kAlternate) {
+      e.nullable |= exprs_[part].nullable;
+      e.positive &= exprs_[part].positive;
+    } else {
+      e.nullable &= exprs_[part].nullable;
+    }
+  }
+  parts_.insert(parts_.end(), parts.begin(), parts.end());
+  const uint32_t before = static_cast<uint32_t>(exprs_.size());
+  const ExprId id = intern(e, hash);
+  if (id < before) {
+    parts_.resize(e.a);
+  } else {
+    memory_bytes_ += parts.size() * sizeof(ExprId);
+  }
+  return id;
+}
+
+ExprId ExpressionPool::alternate(std::vector<ExprId> list) {
+  std::vector<ExprId> flat;
+  ByteSet bytes;
+  for (const ExprId part : list) {
+    const Expr& e = exprs_[part];
+    if (e.kind == Kind::kAlternate) {
+      for (const ExprId p : parts(e)) {
+        if (exprs_[p].kind == Kind::kClass) {
+          bytes.merge(sets_[exprs_[p].a]);
+        } else {
+          flat.push_back(p);
+        }
+      }
+    } else if (e.kind == Kind::kClass) {
+      bytes.merge(sets_[e.a]);
+    } else if (part != kEmpty) {
+      flat.push_back(part);
+    }
+  }
+  if (!bytes.empty()) flat.push_back(make_class(bytes));
+  std::sort(flat.begin(), flat.end());
+  flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
+  if (flat.empty()) return kEmpty;
+  if (std::binary_search(flat.begin(), flat.end(), kAny)) return kAny;
+  if (flat.size() == 1) return flat[0];
+  if (flat.size() == 2 && flat[0] == kEpsilon && exprs_[flat[1]].nullable) return flat[1];
+  return n_ary(Kind::kAlternate, flat);
+}
+
+ExprId ExpressionPool::intersect(std::vector<ExprId> list) {
+  std::vector<ExprId> flat;
+  for (const ExprId part : list) {
+    if (part == kEmpty) return kEmpty;
+    const Expr& e = exprs_[part];
+    if (e.kind == Kind::kIntersect) {
+      const std::span<const ExprId> inner = parts(e);
+      flat.insert(flat.end(), inner.begin(), inner.end());
+    } else if (part != kAny) {
+      flat.push_back(part);
+    }
+  }
+  std::sort(flat.begin(), flat.end());
+  flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
+  if (flat.empty()) return kAny;
+  if (flat.size() == 1) return flat[0];
+  if (flat[0] == kEpsilon) {  // epsilon is in the result or nothing is
+    for (const ExprId part : flat) {
+      if (!exprs_[part].nullable) return kEmpty;
+    }
+    return kEpsilon;
+  }
+  return n_ary(Kind::kIntersect, flat);
+}
+
+ExprId ExpressionPool::complement(ExprId part) {
+  if (part == kEmpty) return kAny;
+  if (part == kAny) return kEmpty;
+  if (exprs_[part].kind == Kind::kComplement) return exprs_[part].a;
+  Expr e{};
+  e.kind = Kind::kComplement;
+  e.a = part;
+  e.nullable = !exprs_[part].nullable;
+  e.positive = false;
+  return intern(e, combine(static_cast<uint64_t>(Kind::kComplement), part));
+}
+
+ExprId ExpressionPool::repeat(ExprId part, uint32_t minimum, uint32_t maximum) {
+  if (maximum == 0) return kEpsilon;
+  if (part == kEmpty) return minimum == 0 ? kEpsilon : kEmpty;
+  if (part == kEpsilon) return kEpsilon;
+  // subtle: with a nullable part every count below the maximum is allowed, and the derivative below relies on it.
+  if (exprs_[part].nullable) minimum = 0;
+  if (minimum == 1 && maximum == 1) return part;
+  if (exprs_[part].kind == Kind::kRepeat && exprs_[part].b == 0 && exprs_[part].c == kNone) return part;
+  Expr e{};
+  e.kind = Kind::kRepeat;
+  e.a = part;
+  e.b = minimum;
+  e.c = maximum;
+  e.nullable = minimum == 0;
+  e.positive = exprs_[part].positive;
+  return intern(e, combine(combine(combine(static_cast<uint64_t>(Kind::kRepeat), part), minimum), maximum));
+}
+
+ExprId ExpressionPool::literals(uint32_t set, uint32_t first, uint32_t last, uint32_t depth) {
+  if (first == last) return kEmpty;
+  const bool ends_here = (*literal_sets_[set])[first].size() == depth;  // sorted: the shortest stands first
+  if (ends_here && last - first == 1) return kEpsilon;
+  Expr e{};
+  e.kind = Kind::kLiterals;
+  e.a = set;
+  e.b = first;
+  e.c = last;
+  e.d = depth;
+  e.nullable = ends_here;
+  return intern(e, combine(combine(combine(combine(static_cast<uint64_t>(Kind::kLiterals), set), first), last), depth));
+}
+
+std::vector<ExprId> ExpressionPool::load(const Grammar& grammar) {
+  std::vector<ExprId> ids;
+  ids.reserve(grammar.regexes.size());
+  for (const Regex& r : grammar.regexes) {
+    std::vector<ExprId> parts;
+    parts.reserve(r.parts.size());
+    for (const RegexId part : r.parts) parts.push_back(ids[part]);
+    switch (r.kind) {
+      case Regex::kByteClass:
+        ids.push_back(make_class(r.bytes));
+        break;
+      case Regex::kConcatenation: {
+        ExprId result = kEpsilon;
+        for (size_t i = parts.size(); i-- > 0;) result = concat(parts[i], result);
+        ids.push_back(result);
+        break;
+      }
+      case Regex::kAlternation:
+        ids.push_back(alternate(std::move(parts)));
+        break;
+      case Regex::kRepetition:
+        ids.push_back(repeat(parts[0], r.minimum, r.maximum));
+        break;
+      case Regex::kIntersection:
+        ids.push_back(intersect(std::move(parts)));
+        break;
+      case Regex::kComplement:
+        ids.push_back(complement(parts[0]));
+        break;
+      case Regex::kLiteralSet:
+        literal_sets_.push_back(&r.literals);
+        ids.push_back(literals(static_cast<uint32_t>(literal_sets_.size() - 1), 0,
+                               static_cast<uint32_t>(r.literals.size()), 0));
+        break;
+    }
+  }
+  return ids;
+}
+
+ExprId ExpressionPool::derivative(ExprId id, uint8_t byte) {
+  const Expr e = exprs_[id];  // a copy: the table grows below
+  switch (e.kind) {
+    case Kind::kConstant:
+      return kEmpty;
+    case Kind::kClass:
+      return sets_[e.a].contains(byte) ? kEpsilon : kEmpty;
+    case Kind::kConcat: {
+      const ExprId first = concat(derivative(e.a, byte), e.b);
+      if (!exprs_[e.a].nullable) return first;
+      const ExprId second = derivative(e.b, byte);
+      return first == kEmpty ? second : alternate({first, second});
+    }
+    case Kind::kAlternate: {
+      std::vector<ExprId> list;
+      for (uint32_t i = 0; i < e.b; ++i) {
+        const ExprId d = derivative(parts_[e.a + i], byte);
+        if (d != kEmpty) list.push_back(d);
+      }
+      return alternate(std::move(list));
+    }
+    case Kind::kRepeat: {
+      const ExprId d = derivative(e.a, byte);
+      if (d == kEmpty) return kEmpty;
+      return concat(d, repeat(e.a, e.b == 0 ? 0 : e.b - 1, e.c == kNone ? kNone : e.c - 1));
+    }
+    case Kind::kIntersect: {
+      std::vector<ExprId> list;
+      for (uint32_t i = 0; i < e.b; ++i) {
+        const ExprId d = derivative(parts_[e.a + i], byte);
+        if (d == kEmpty) return kEmpty;
+        list.push_back(d);
+      }
+      return intersect(std::move(list));
+    }
+    case Kind::kComplement:
+      return complement(derivative(e.a, byte));
+    case Kind::kLiterals: {
+      const std::vector<std::string>& set = *literal_sets_[e.a];
+      const auto at = [&](uint32_t i) { return static_cast<uint8_t>(set[i][e.d]); };
+      const uint32_t begin = e.nullable ? e.b + 1 : e.b;
+      uint32_t low = begin;
+      uint32_t high = e.c;
+      while (low < high) {  // first literal whose next byte is >= byte
+        const uint32_t middle = low + (high - low) / 2;
+        if (at(middle) < byte) {
+          low = middle + 1;
+        } else {
+          high = middle;
+        }
+      }
+      const uint32_t first = low;
+      high = e.c;
+      while (low < high) {  // first literal whose next byte is > byte
+        const uint32_t middle = low + (high - low) / 2;
+        if (at(middle) <= byte) {
+          low = middle + 1;
+        } else {
+          high = middle;
+        }
+      }
+      return literals(e.a, first, low, e.d + 1);
+    }
+  }
+  return kEmpty;
+}
+
+void ExpressionPool::split(const ByteSet& set, std::array<uint16_t, 256>& classes, uint32_t& num_classes) {
+  std::array<uint16_t, 600> renamed;
+  renamed.fill(0xFFFF);
+  set.for_each([&](uint8_t byte) {
+    uint16_t& name = renamed[classes[byte]];
+    if (name == 0xFFFF) name = static_cast<uint16_t>(num_classes++);
+    classes[byte] = name;
+  });
+  if (num_classes < 300) return;
+  renamed.fill(0xFFFF);  // compact the numbers: at most 256 are in use
+  num_classes = 0;
+  for (uint16_t& name : classes) {
+    if (renamed[name] == 0xFFFF) renamed[name] = static_cast<uint16_t>(num_classes++);
+    name = renamed[name];
+  }
+}
+
+void ExpressionPool::refine(ExprId id, std::array<uint16_t, 256>& classes, uint32_t& num_classes) {
+  for (;;) {  // loops along the spine of a concatenation, recurses into the rest
+    const Expr& e = exprs_[id];
+    switch (e.kind) {
+      case Kind::kConstant:
+        return;
+      case Kind::kClass:
+        split(sets_[e.a], classes, num_classes);
+        return;
+      case Kind::kConcat:
+        refine(e.a, classes, num_classes);
+        if (!exprs_[e.a].nullable) return;
+        id = e.b;
+        continue;
+      case Kind::kAlternate:
+      case Kind::kIntersect:
+        for (const ExprId part : parts(e)) refine(part, classes, num_classes);
+        return;
+      case Kind::kRepeat:
+      case Kind::kComplement:
+        id = e.a;
+        continue;
+      case Kind::kLiterals: {
+        const std::vector<std::string>& set = *literal_sets_[e.a];
+        ByteSet seen;
+        for (uint32_t i = e.nullable ? e.b + 1 : e.b; i < e.c;) {
+          const char byte = set[i][e.d];
+          ByteSet one;
+          one.insert(static_cast<uint8_t>(byte));
+          split(one, classes, num_classes);
+          // skip to the next distinct byte by doubling steps
+          uint32_t low = i + 1;
+          uint32_t step = 1;
+          while (low + step < e.c && set[low + step][e.d] == byte) {
+            low += step;
+            step *= 2;
+          }
+          while (low < e.c && set[low][e.d] == byte) ++low;
+          i = low;
+        }
+        return;
+      }
+    }
+  }
+}
+
+const ExprId* ExpressionPool::build_row(ExprId id) {
+  std::array<uint16_t, 256> classes{};
+  uint32_t num_classes = 1;
+  refine(id, classes, num_classes);
+  auto row = std::make_unique<Row>();
+  std::array<ExprId, 600> targets;
+  targets.fill(kNone);
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    ExprId& target = targets[classes[byte]];
+    if (target == kNone) {
+      target = derivative(id, static_cast<uint8_t>(byte));
+      if (!is_nonempty(target)) target = kEmpty;
+    }
+    (*row)[byte] = target;
+  }
+  memory_bytes_ += sizeof(Row);
+  rows_[id] = std::move(row);
+  return rows_[id]->data();
+}
+
+bool ExpressionPool::is_nonempty(ExprId id) {
+  {
+    const Expr& e = exprs_[id];
+    if (e.nonempty != Tri::kUnknown) return e.nonempty == Tri::kYes;
+    if (e.nullable || (e.positive && full_alphabet_)) {  // the constructors keep kEmpty out of positive terms
+      exprs_[id].nonempty = Tri::kYes;
+      return true;
+    }
+  }
+  bool result = false;
+  const Expr e = exprs_[id];
+  switch (e.kind) {
+    case Kind::kConstant:
+      result = e.a == 1;
+      break;
+    case Kind::kClass:
+      result = sets_[e.a].intersects(alphabet_);
+      break;
+    case Kind::kConcat: {
+      ExprId at = id;  // along the spine in a loop: it may be long
+      result = true;
+      while (result && exprs_[at].kind == Kind::kConcat && exprs_[at].nonempty == Tri::kUnknown) {
+        result = is_nonempty(exprs_[at].a);
+        at = exprs_[at].b;
+      }
+      result = result && is_nonempty(at);
+      break;
+    }
+    case Kind::kAlternate:
+      for (uint32_t i = 0; i < e.b && !result; ++i) result = is_nonempty(parts_[e.a + i]);
+      break;
+    case Kind::kRepeat:
+      result = e.b == 0 || is_nonempty(e.a);
+      break;
+    case Kind::kLiterals: {
+      const std::vector<std::string>& set = *literal_sets_[e.a];
+      for (uint32_t i = e.b; i < e.c && !result; ++i) {
+        result = std::all_of(set[i].begin() + e.d, set[i].end(),
+                             [&](char c) { return alphabet_.contains(static_cast<uint8_t>(c)); });
+      }
+      break;
+    }
+    case Kind::kIntersect:
+    case Kind::kComplement:
+      return search_nonempty(id);
+  }
+  exprs_[id].nonempty = result ? Tri::kYes : Tri::kNo;
+  return result;
+}
+
+// Breadth-first over derivatives, until one is known to be non-empty. Everything on the way there is non-empty;
+// if there is no way, nothing that was reached is.
+bool ExpressionPool::search_nonempty(ExprId start) {
+  std::vector<std::pair<ExprId, uint32_t>> queue{{start, 0}};  // state, index of its predecessor
+  std::unordered_set<ExprId> seen{start};
+  for (size_t head = 0; head < queue.size(); ++head) {
+    const ExprId id = queue[head].first;
+    std::array<uint16_t, 256> classes{};
+    uint32_t num_classes = 1;
+    refine(id, classes, num_classes);
+    std::array<bool, 600> done{};
+    for (uint32_t byte = 0; byte < 256; ++byte) {
+      if (done[classes[byte]] || !alphabet_.contains(static_cast<uint8_t>(byte))) continue;
+      done[classes[byte]] = true;
+      const ExprId target = derivative(id, static_cast<uint8_t>(byte));
+      const Kind kind = exprs_[target].kind;
+      bool hit = exprs_[target].nullable || exprs_[target].nonempty == Tri::kYes;
+      if (!hit && kind != Kind::kIntersect && kind != Kind::kComplement) {
+        // Not a term that needs a search of its own at the top; its parts may (they are smaller).
+        hit = is_nonempty(target);
+        if (!hit) continue;
+      }
+      if (hit) {
+        for (size_t i = head;; i = queue[i].second) {
+          exprs_[queue[i].first].nonempty = Tri::kYes;
+          if (i == 0) break;
+        }
+        return true;
+      }
+      if (exprs_[target].nonempty != Tri::kNo && seen.insert(target).second) {
+        queue.emplace_back(target, static_cast<uint32_t>(head));
+      }
+    }
+  }
+  for (const auto& [id, from] : queue) exprs_[id].nonempty = Tri::kNo;
+  return false;
+}
+
+const Hash128& ExpressionPool::content_hash(ExprId root) {
+  // Post-order with an explicit stack: an expression may be deep.
+  std::vector<ExprId> stack{root};
+  while (!stack.empty()) {
+    const ExprId id = stack.back();
+    if (exprs_[id].has_hash) {
+      stack.pop_back();
+      continue;
+    }
+    const Expr& e = exprs_[id];
+    bool ready = true;
+    const auto need = [&](ExprId child) {
+      if (!exprs_[child].has_hash) {
+        stack.push_back(child);
+        ready = false;
+      }
+    };
+    switch (e.kind) {
+      case Kind::kConcat:
+        need(e.a);
+        need(e.b);
+        break;
+      case Kind::kAlternate:
+      case Kind::kIntersect:
+        for (const ExprId part : parts(e)) need(part);
+        break;
+      case Kind::kRepeat:
+      case Kind::kComplement:
+        need(e.a);
+        break;
+      case Kind::kClass:
+      case Kind::kLiterals:
+      case Kind::kConstant:
+        break;
+    }
+    if (!ready) continue;
+    stack.pop_back();
+    Hash128 hash;
+    hash.feed(static_cast<uint64_t>(e.kind));
+    switch (e.kind) {
+      case Kind::kConstant:
+        hash.feed(e.a);
+        break;
+      case Kind::kClass:
+        for (const uint64_t word : sets_[e.a].words) hash.feed(word);
+        break;
+      case Kind::kConcat:
+        hash.feed(hashes_[e.a]);
+        hash.feed(hashes_[e.b]);
+        break;
+      case Kind::kAlternate:
+      case Kind::kIntersect: {
+        // Ids order the parts differently in each pool, so the hash must not depend on the order.
+        Hash128 sum;
+        for (const ExprId part : parts(e)) {
+          sum.high += mix(hashes_[part].high ^ 0xa5a5a5a5a5a5a5a5ULL);
+          sum.low += mix(hashes_[part].low ^ 0x5a5a5a5a5a5a5a5aULL);
+        }
+        hash.feed(e.b);
+        hash.feed(sum);
+        break;
+      }
+      case Kind::kRepeat:
+        hash.feed(hashes_[e.a]);
+        hash.feed(e.b);
+        hash.feed(e.c);
+        break;
+      case Kind::kComplement:
+        hash.feed(hashes_[e.a]);
+        break;
+      case Kind::kLiterals: {
+        const std::vector<std::string>& set = *literal_sets_[e.a];
+        hash.feed(e.c - e.b);
+        for (uint32_t i = e.b; i < e.c; ++i) hash.feed_bytes(set[i].data() + e.d, set[i].size() - e.d);
+        break;
+      }
+    }
+    hashes_[id] = hash;
+    exprs_[id].has_hash = true;
+  }
+  return hashes_[root];
+}
+
+uint64_t ExpressionPool::num_strings(ExprId root) {
+  // Depth-first over the states; a state met again on the present path is a cycle of live states: without end.
+  if (string_counts_.size() < exprs_.size()) string_counts_.resize(exprs_.size(), 0);
+  if (root < string_counts_.size() && string_counts_[root] != 0) return string_counts_[root];
+  if (!is_nonempty(root)) return 0;
+  struct Visit {
+    ExprId id;
+    uint32_t next_byte;
+    uint64_t sum;
+  };
+  std::vector<Visit> stack{{root, 0, nullable(root) ? uint64_t{1} : 0}};
+  std::unordered_set<ExprId> on_path{root};
+  bool endless = false;
+  while (!stack.empty() && !endless) {
+    Visit& visit = stack.back();
+    const ExprId* row = transitions(visit.id);
+    bool descended = false;
+    while (visit.next_byte < 256) {
+      const uint32_t byte = visit.next_byte++;
+      const ExprId target = row[byte];
+      if (target == kEmpty || !alphabet_.contains(static_cast<uint8_t>(byte))) continue;
+      if (target < string_counts_.size() && string_counts_[target] != 0) {
+        visit.sum = std::min(kManyStrings, visit.sum + string_counts_[target]);
+      } else if (on_path.contains(target) || stack.size() > 100000) {
+        endless = true;
+      } else {
+        on_path.insert(target);
+        stack.push_back({target, 0, nullable(target) ? uint64_t{1} : 0});
+        descended = true;
+      }
+      if (visit.sum >= kManyStrings) endless = true;
+      if (endless || descended) break;
+    }
+    if (endless || descended) continue;
+    const Visit finished = stack.back();
+    stack.pop_back();
+    on_path.erase(finished.id);
+    if (string_counts_.size() < exprs_.size()) string_counts_.resize(exprs_.size(), 0);
+    string_counts_[finished.id] = finished.sum;
+    if (!stack.empty()) stack.back().sum = std::min(kManyStrings, stack.back().sum + finished.sum);
+  }
+  if (endless) {  // every state on the path reaches the cycle
+    if (string_counts_.size() < exprs_.size()) string_counts_.resize(exprs_.size(), 0);
+    for (const Visit& visit : stack) string_counts_[visit.id] = kManyStrings;
+    return kManyStrings;
+  }
+  return string_counts_[root];
+}
+
+bool ExpressionPool::ends_with(ExprId e, ExprId tail) const {
+  while (e != tail) {
+    if (exprs_[e].kind != Kind::kConcat) return false;
+    e = exprs_[e].b;
+  }
+  return true;
+}
+
+ExpressionPool::CountedRun ExpressionPool::counted_run(ExprId e) {
+  CountedRun run;
+  std::vector<ExprId> before;
+  ExprId at = e;
+  while (exprs_[at].kind == Kind::kConcat) {
+    const Expr node = exprs_[at];
+    const Expr first = exprs_[node.a];
+    if (first.kind == Kind::kRepeat && !exprs_[first.a].nullable) {
+      if (first.b == 0 && first.c == kNone) return run;  // nothing to count: an ordinary state
+      run.found = true;
+      run.in_run = before.empty();
+      run.unit = first.a;
+      run.rest = node.b;
+      run.minimum = first.b;
+      run.maximum = first.c;
+      run.unbounded = concat(repeat(first.a, 0, kNone), node.b);
+      run.state = run.unbounded;
+      for (size_t i = before.size(); i-- > 0;) run.state = concat(before[i], run.state);
+      return run;
+    }
+    if (before.size() == 8) return run;  // part of one unit is short; this is something else
+    before.push_back(node.a);
+    at = node.b;
+  }
+  return run;
+}
+
+}  // namespace gd

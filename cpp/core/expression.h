@@ -1,0 +1,123 @@
+// Regular expressions as hash-consed terms, and the lazily built DFA of their derivatives.
+//
+// A state of a terminal *is* an expression: what may still follow (Brzozowski 1964; Owens, Reppy, Turon 2009). Intersection
+// and complement need no construction of their own, and a counted repetition costs the counts that are visited.
+// Transitions that can't reach a match over the live alphabet lead to kEmpty, so a state that is not kEmpty is live.
+//
+// Not thread-safe: the owner (Automaton) holds a lock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "byte_set.h"
+#include "grammar.h"
+#include "hashing.h"
+
+namespace gd {
+
+using ExprId = uint32_t;
+
+class ExpressionPool {
+ public:
+  static constexpr ExprId kEmpty = 0;    // no string
+  static constexpr ExprId kEpsilon = 1;  // the empty string
+  static constexpr ExprId kAny = 2;      // every byte string
+
+  // `alphabet`: the bytes that completions may use (those that are tokens by themselves). Emptiness is relative to
+  // it; steps may consume any byte. `max_states` bounds the expressions; passing it throws LimitError.
+  ExpressionPool(const ByteSet& alphabet, uint32_t max_states);
+
+  // Translates the grammar's regexes; result[i] is the expression of regexes[i]. The grammar must outlive the pool
+  // (literal sets are referred to, not copied).
+  std::vector<ExprId> load(const Grammar& grammar);
+
+  ExprId concat(ExprId first, ExprId second);
+  ExprId literal_byte(uint8_t byte);
+
+  bool nullable(ExprId e) const { return exprs_[e].nullable; }
+  bool is_nonempty(ExprId e);
+  const Hash128& content_hash(ExprId e);
+
+  // The successors of e, one for each byte; kEmpty is dead. The pointer stays valid.
+  const ExprId* transitions(ExprId e) {
+    Row* row = rows_[e].get();
+    return row != nullptr ? row->data() : build_row(e);
+  }
+  ExprId step(ExprId e, uint8_t byte) { return transitions(e)[byte]; }
+
+  // The number of strings over the alphabet, or kManyStrings if there are at least that many.
+  static constexpr uint64_t kManyStrings = uint64_t{1} << 31;
+  uint64_t num_strings(ExprId e);
+
+  // The parts of a state that sits in or before a counted run C{lo,hi}, followed by R.
+  //   in_run: e == C{lo,hi} R.   Otherwise e == P C{lo,hi} R with P a part of one C.
+  struct CountedRun {
+    bool found = false;
+    bool in_run = false;
+    ExprId unit = kEmpty;      // C
+    ExprId rest = kEmpty;      // R
+    ExprId unbounded = kEmpty; // C{0,} R
+    ExprId state = kEmpty;     // e with the bounds taken off: C{0,} R or P C{0,} R
+    uint32_t minimum = 0;
+    uint32_t maximum = kNone;
+  };
+  CountedRun counted_run(ExprId e);
+  // Whether `e` is P `tail` for some P (or `tail` itself).
+  bool ends_with(ExprId e, ExprId tail) const;
+
+  size_t memory_bytes() const { return memory_bytes_ + index_.memory_bytes(); }
+  uint32_t num_states() const { return static_cast<uint32_t>(exprs_.size()); }
+
+ private:
+  enum class Kind : uint8_t { kClass, kConcat, kAlternate, kRepeat, kIntersect, kComplement, kLiterals, kConstant };
+  enum class Tri : uint8_t { kUnknown, kNo, kYes };
+  using Row = std::array<ExprId, 256>;
+
+  struct Expr {
+    Kind kind{};
+    bool nullable = false;
+    bool positive = true;  // no intersection or complement below: emptiness is structural
+    Tri nonempty = Tri::kUnknown;
+    bool has_hash = false;
+    uint32_t a = 0, b = 0, c = 0, d = 0;
+    // kClass: a = index into sets_.  kConcat: a, b = parts.  kRepeat: a = part, b..c = bounds.  kComplement: a.
+    // kAlternate, kIntersect: a = offset into parts_, b = how many.
+    // kLiterals: a = set, b..c = range of its sorted literals, d = bytes consumed of each.
+  };
+
+  ExprId intern(const Expr& e, uint64_t hash);
+  ExprId make_class(const ByteSet& set);
+  ExprId alternate(std::vector<ExprId> parts);
+  ExprId intersect(std::vector<ExprId> parts);
+  ExprId complement(ExprId part);
+  ExprId repeat(ExprId part, uint32_t minimum, uint32_t maximum);
+  ExprId literals(uint32_t set, uint32_t first, uint32_t last, uint32_t depth);
+  ExprId n_ary(Kind kind, const std::vector<ExprId>& parts);
+  std::span<const ExprId> parts(const Expr& e) const { return {parts_.data() + e.a, e.b}; }
+
+  ExprId derivative(ExprId e, uint8_t byte);
+  const ExprId* build_row(ExprId e);
+  // Splits `classes` (class number of each byte) so that bytes of one class have the same derivative of e.
+  void refine(ExprId e, std::array<uint16_t, 256>& classes, uint32_t& num_classes);
+  static void split(const ByteSet& set, std::array<uint16_t, 256>& classes, uint32_t& num_classes);
+  bool search_nonempty(ExprId e);
+
+  ByteSet alphabet_;
+  bool full_alphabet_;
+  uint32_t max_states_;
+  std::vector<Expr> exprs_;
+  std::vector<std::unique_ptr<Row>> rows_;  // parallel to exprs_
+  std::vector<Hash128> hashes_;             // parallel to exprs_, valid where has_hash
+  std::vector<ExprId> parts_;
+  std::vector<ByteSet> sets_;
+  HashIndex set_index_;
+  HashIndex index_;
+  std::vector<const std::vector<std::string>*> literal_sets_;
+  std::vector<uint64_t> string_counts_;  // parallel to exprs_, grown on demand; 0 = unknown
+  size_t memory_bytes_ = 0;
+};
+
+}  // namespace gd

@@ -1,0 +1,151 @@
+#include "formula.h"
+
+#include <algorithm>
+
+#include "errors.h"
+
+namespace gd {
+
+FormulaPool::FormulaPool() {
+  Item no;
+  no.kind = FormulaNode::kFalse;
+  intern(std::move(no));
+  Item yes;
+  yes.kind = FormulaNode::kTrue;
+  intern(std::move(yes));
+}
+
+FormulaId FormulaPool::intern(Item item) {
+  uint64_t hash = combine(combine(static_cast<uint64_t>(item.kind), item.claim), item.count);
+  for (const FormulaId part : item.parts) hash = combine(hash, part);
+  const uint32_t next = static_cast<uint32_t>(items_.size());
+  const FormulaId id = index_.find_or_add(hash, next, [&](uint32_t other) {
+    const Item& o = items_[other];
+    return o.kind == item.kind && o.claim == item.claim && o.count == item.count && o.parts == item.parts;
+  });
+  if (id == next) items_.push_back(std::move(item));
+  return id;
+}
+
+FormulaId FormulaPool::claim(uint32_t index, uint32_t count) {
+  Item item;
+  item.kind = FormulaNode::kClaim;
+  item.claim = index;
+  item.count = count;
+  return intern(std::move(item));
+}
+
+FormulaId FormulaPool::join(FormulaNode::Kind kind, std::vector<FormulaId> parts) {
+  const bool conjunction = kind == FormulaNode::kAnd;
+  const FormulaId neutral = conjunction ? kTrue : kFalse;
+  const FormulaId absorbing = conjunction ? kFalse : kTrue;
+  std::vector<FormulaId> flat;
+  for (const FormulaId part : parts) {
+    if (part == absorbing) return absorbing;
+    if (part == neutral) continue;
+    if (items_[part].kind == kind) {
+      flat.insert(flat.end(), items_[part].parts.begin(), items_[part].parts.end());
+    } else {
+      flat.push_back(part);
+    }
+  }
+  std::sort(flat.begin(), flat.end());
+  flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
+  // Absorption: A and (A or B) is A; A or (A and B) is A.
+  const FormulaNode::Kind dual = conjunction ? FormulaNode::kOr : FormulaNode::kAnd;
+  std::vector<FormulaId> kept;
+  for (const FormulaId part : flat) {
+    const Item& item = items_[part];
+    const bool absorbed = item.kind == dual && std::any_of(item.parts.begin(), item.parts.end(), [&](FormulaId inner) {
+                            return std::binary_search(flat.begin(), flat.end(), inner);
+                          });
+    if (!absorbed) kept.push_back(part);
+  }
+  if (kept.empty()) return neutral;
+  if (kept.size() == 1) return kept[0];
+  Item item;
+  item.kind = kind;
+  item.parts = std::move(kept);
+  return intern(std::move(item));
+}
+
+FormulaId FormulaPool::all_of(std::vector<FormulaId> parts) { return join(FormulaNode::kAnd, std::move(parts)); }
+FormulaId FormulaPool::any_of(std::vector<FormulaId> parts) { return join(FormulaNode::kOr, std::move(parts)); }
+
+FormulaId FormulaPool::map(FormulaId f, const std::function<FormulaId(const Item&)>& rewrite) {
+  const Item item = items_[f];  // a copy: the table grows below
+  switch (item.kind) {
+    case FormulaNode::kFalse:
+    case FormulaNode::kTrue:
+      return f;
+    case FormulaNode::kClaim:
+      return rewrite(item);
+    case FormulaNode::kAnd:
+    case FormulaNode::kOr: {
+      std::vector<FormulaId> parts;
+      parts.reserve(item.parts.size());
+      for (const FormulaId part : item.parts) parts.push_back(map(part, rewrite));
+      return join(item.kind, std::move(parts));
+    }
+  }
+  return kFalse;
+}
+
+FormulaPool::ClaimSets FormulaPool::project(FormulaId f, const std::function<Relevance(const Item&)>& relevance,
+                                            size_t limit) const {
+  const Item& item = items_[f];
+  const auto unique = [&](ClaimSets& sets) {
+    std::sort(sets.begin(), sets.end());
+    sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
+    if (sets.size() > limit) {
+      throw LimitError("max_picks", "one key or item could be read in more than " + std::to_string(limit) + " ways");
+    }
+  };
+  switch (item.kind) {
+    case FormulaNode::kFalse:
+      return {};
+    case FormulaNode::kTrue:
+      return {{}};
+    case FormulaNode::kClaim:
+      switch (relevance(item)) {
+        case Relevance::kNone:
+          return {{}};
+        case Relevance::kMust:
+          return {{item.claim}};
+        case Relevance::kMay:
+          return {{}, {item.claim}};
+      }
+      return {{}};
+    case FormulaNode::kOr: {
+      ClaimSets result;
+      for (const FormulaId part : item.parts) {
+        ClaimSets sets = project(part, relevance, limit);
+        result.insert(result.end(), sets.begin(), sets.end());
+      }
+      unique(result);
+      return result;
+    }
+    case FormulaNode::kAnd: {
+      ClaimSets result{{}};
+      for (const FormulaId part : item.parts) {
+        const ClaimSets sets = project(part, relevance, limit);
+        if (sets.size() == 1 && sets[0].empty()) continue;
+        ClaimSets product;
+        product.reserve(result.size() * sets.size());
+        for (const std::vector<uint32_t>& a : result) {
+          for (const std::vector<uint32_t>& b : sets) {
+            std::vector<uint32_t> both;
+            std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+            product.push_back(std::move(both));
+          }
+        }
+        result = std::move(product);
+        unique(result);
+      }
+      return result;
+    }
+  }
+  return {};
+}
+
+}  // namespace gd

@@ -1,0 +1,84 @@
+// The grammar IR as the kernel holds it: what src/grammar_decode/ir/nodes.py defines, in flat structs.
+// Immutable after read(); shared between threads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "byte_set.h"
+
+namespace gd {
+
+using RegexId = uint32_t;
+using NodeId = uint32_t;
+using ClassId = uint32_t;
+
+inline constexpr uint32_t kNone = 0xFFFFFFFF;  // "unbounded", "no rank"
+
+struct Regex {
+  enum Kind : uint32_t { kByteClass, kConcatenation, kAlternation, kRepetition, kIntersection, kComplement, kLiteralSet };
+  Kind kind{};
+  ByteSet bytes;                      // kByteClass
+  std::vector<RegexId> parts;         // the n-ary kinds; one part for kRepetition and kComplement
+  uint32_t minimum = 0;               // kRepetition
+  uint32_t maximum = kNone;           // kRepetition
+  std::vector<std::string> literals;  // kLiteralSet: sorted, distinct
+};
+
+struct Claim {
+  enum Kind : uint32_t { kMember, kSome, kMost, kHas, kLacks, kCountMin, kCountMax };
+  Kind kind{};
+  uint32_t count = 0;            // kSome, kMost, kCountMin, kCountMax
+  std::vector<ClassId> classes;  // sorted; kHas and kLacks: the one class
+};
+
+// A formula as a tree in one array: `parts` index into the same array, children before parents.
+struct FormulaNode {
+  enum Kind : uint32_t { kFalse, kTrue, kClaim, kAnd, kOr };
+  Kind kind{};
+  uint32_t claim = 0;
+  std::vector<uint32_t> parts;
+};
+
+struct Pick {
+  NodeId node = 0;
+  std::vector<uint32_t> claims;  // sorted
+};
+
+struct Node {
+  enum Kind : uint32_t { kTerminal, kChoice, kMembers, kElements };
+  Kind kind{};
+  RegexId regex = 0;            // kTerminal
+  std::vector<NodeId> choices;  // kChoice
+  // kMembers
+  std::vector<std::string> names;
+  std::vector<uint32_t> ranks;
+  std::vector<RegexId> patterns;
+  std::vector<ClassId> required;
+  // kElements
+  uint32_t prefix = 0;
+  // both containers
+  uint32_t min_count = 0;
+  uint32_t max_count = kNone;
+  std::vector<std::vector<Pick>> values;
+  std::vector<Claim> claims;
+  std::vector<FormulaNode> formula;  // the last one is the root
+
+  uint32_t num_classes() const { return static_cast<uint32_t>(values.size()); }
+};
+
+struct Grammar {
+  std::vector<Regex> regexes;
+  std::vector<Node> nodes;
+  NodeId root = 0;
+  uint32_t max_whitespace = kNone;
+  std::string item_separator;
+  std::string key_separator;
+};
+
+// Reads the byte format of ir/encode.py. Throws SerializationError on anything else: every count, id and offset is checked.
+Grammar read_grammar(std::string_view data);
+
+}  // namespace gd

@@ -1,0 +1,143 @@
+#include "matcher.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "errors.h"
+
+namespace gd {
+
+Matcher::Matcher(std::shared_ptr<Engine> engine, std::vector<TokenId> stop_tokens)
+    : engine_(std::move(engine)), stop_tokens_(std::move(stop_tokens)), config_(engine_->start()) {
+  if (stop_tokens_.empty()) stop_tokens_ = vocabulary().stop_tokens();
+  for (const TokenId token : stop_tokens_) check_range(token);
+  std::sort(stop_tokens_.begin(), stop_tokens_.end());
+}
+
+Matcher::Matcher(const Matcher& other)
+    : engine_(other.engine_),
+      stop_tokens_(other.stop_tokens_),
+      config_(other.config_),
+      terminated_(other.terminated_),
+      last_(other.last_),
+      num_steps_(other.num_steps_) {
+  if (last_ != nullptr) last_->references.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Matcher::release() {
+  Step* step = last_;
+  while (step != nullptr && step->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    Step* previous = step->previous;
+    delete step;
+    step = previous;
+  }
+  last_ = nullptr;
+  num_steps_ = 0;
+}
+
+void Matcher::push(ConfigId next, bool terminated) {
+  last_ = new Step{last_, 1, config_, terminated_};
+  ++num_steps_;
+  config_ = next;
+  terminated_ = terminated;
+}
+
+bool Matcher::is_stop(TokenId token) const { return std::binary_search(stop_tokens_.begin(), stop_tokens_.end(), token); }
+
+void Matcher::check_range(TokenId token) const {
+  if (token >= vocabulary().size()) {
+    throw MatcherError("token " + std::to_string(token) + " is out of range: the vocabulary has " +
+                       std::to_string(vocabulary().size()) + " ids");
+  }
+}
+
+bool Matcher::accept_token(TokenId token) {
+  check_range(token);
+  if (terminated_) return false;
+  if (is_stop(token)) {
+    if (!engine_->is_accepting(config_)) return false;
+    push(config_, true);
+    return true;
+  }
+  if (!vocabulary().is_text(token)) return false;
+  const ConfigId next = engine_->advance(config_, vocabulary().text(token));
+  if (next == Automaton::kDead) return false;
+  push(next, false);
+  return true;
+}
+
+bool Matcher::accept_tokens(const std::vector<TokenId>& tokens) {
+  for (const TokenId token : tokens) check_range(token);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (accept_token(tokens[i])) continue;
+    rollback(i);
+    return false;
+  }
+  return true;
+}
+
+size_t Matcher::validate_tokens(const std::vector<TokenId>& tokens) {
+  for (const TokenId token : tokens) check_range(token);
+  size_t n = 0;
+  while (n < tokens.size() && accept_token(tokens[n])) ++n;
+  rollback(n);
+  return n;
+}
+
+bool Matcher::accept_bytes(std::string_view bytes, size_t* num_accepted) {
+  if (terminated_) {
+    if (num_accepted != nullptr) *num_accepted = 0;
+    return bytes.empty();
+  }
+  const ConfigId next = engine_->advance(config_, bytes, num_accepted);
+  if (next == Automaton::kDead) return false;
+  push(next, false);
+  return true;
+}
+
+void Matcher::rollback(size_t num_steps) {
+  if (num_steps > num_steps_) {
+    throw MatcherError("can't roll back " + std::to_string(num_steps) + " steps: only " + std::to_string(num_steps_) +
+                       " were accepted");
+  }
+  for (; num_steps > 0; --num_steps) {
+    Step* step = last_;
+    config_ = step->before;
+    terminated_ = step->terminated_before;
+    last_ = step->previous;
+    --num_steps_;
+    // The step gives up its hold on the one before it only if it goes away itself.
+    if (step->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      delete step;
+    } else if (last_ != nullptr) {
+      last_->references.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+}
+
+void Matcher::reset() {
+  release();
+  config_ = engine_->start();
+  terminated_ = false;
+}
+
+bool Matcher::is_accepting() const { return terminated_ || engine_->is_accepting(config_); }
+
+void Matcher::fill(uint32_t* mask) const {
+  if (terminated_) {
+    std::memset(mask, 0, vocabulary().num_words() * sizeof(uint32_t));
+  } else {
+    engine_->fill(config_, mask);
+    for (const TokenId token : stop_tokens_) mask[token / 32] &= ~(uint32_t{1} << (token % 32));
+  }
+  if (!is_accepting()) return;
+  for (const TokenId token : stop_tokens_) mask[token / 32] |= uint32_t{1} << (token % 32);
+}
+
+ByteSet Matcher::allowed_bytes() const { return terminated_ ? ByteSet{} : engine_->allowed_bytes(config_); }
+
+std::vector<Engine::Expectation> Matcher::expectations() const {
+  return terminated_ ? std::vector<Engine::Expectation>{} : engine_->expectations(config_);
+}
+
+}  // namespace gd
