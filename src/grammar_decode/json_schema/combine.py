@@ -1,0 +1,425 @@
+"""Schemas that look at the same value become one formula for each JSON type; and what is plainly impossible.
+
+Memoised on (type, schema), and free of recursion over the nesting of schemas. A schema that reaches itself without
+going into a value (``{"allOf": [{"$ref": "#"}]}``) is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from grammar_decode.errors import SchemaError, SchemaTooComplex
+from grammar_decode.json_schema.claims import (
+    ALWAYS,
+    ARRAY,
+    BOOLEAN,
+    NEVER,
+    NUMBER,
+    OBJECT,
+    STRING,
+    TYPES,
+    Conjunction,
+    CountMax,
+    CountMin,
+    Has,
+    Item,
+    Keys,
+    Lacks,
+    Literal,
+    Matching,
+    Member,
+    Most,
+    MostItem,
+    Others,
+    Rest,
+    Some,
+    SomeItem,
+    Spelled,
+)
+from grammar_decode.json_schema.document import Document, Json, Schema
+from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas, Or
+from grammar_decode.json_schema.keywords import Dialect, keywords_of
+from grammar_decode.json_schema.read import AllOf, AnyOf, Apply, Conditional, Expression, OneOf, Reader, Reading
+from grammar_decode.json_schema.scalars import Numbers, truths
+from grammar_decode.json_schema.strings import Strings
+from grammar_decode.limits import Limits
+
+#: How deep inside a value a contradiction is looked for: discriminators are near the surface.
+CONTRADICTION_DEPTH = 6
+#: Alternatives tried to find a contradiction, and items of an array looked at.
+CONTRADICTION_BREADTH = 64
+#: Parts of a schema object that are compared with another's by content.
+CONTENT_SIZE = 400
+
+
+class _Unfinished(Exception):
+    """The answer needs a formula that is being made."""
+
+
+class Combiner:
+    """The formulas of one compilation."""
+
+    def __init__(
+        self, document: Document, reader: Reader, formulas: Formulas, strings: Strings, numbers: Numbers, limits: Limits
+    ) -> None:
+        self.document = document
+        self.reader = reader
+        self.formulas = formulas
+        self.strings = strings
+        self.numbers = numbers
+        self.limits = limits
+        self._formulas: dict[tuple[int, int], Formula] = {}  # by type and schema number
+        self._under_way: set[tuple[int, int]] = set()
+        self._nothing: dict[Conjunction, bool] = {}
+        self._contradictions: dict[tuple[int, Formula], bool] = {}
+        self._depth = 0
+        self._contents: dict[Any, int] = {}
+        self._canonical: dict[int, Literal] = {}
+
+    # ---- formulas ----
+
+    def formula(self, json_type: int, literal: Literal) -> Formula:
+        """What the literal says of values of the type."""
+        if literal <= ALWAYS:
+            return TRUE if literal == ALWAYS else FALSE
+        number = literal >> 1
+        known = self._formulas.get((json_type, number))
+        if known is None:
+            known = self._of_schema(json_type, number)
+        return known if literal & 1 else self.formulas.negate(known)
+
+    def conjunction(self, json_type: int, literals: Iterable[Literal]) -> Formula:
+        """What all of the literals say of values of the type."""
+        return self.formulas.conjunction([self.formula(json_type, literal) for literal in literals])
+
+    def _of_schema(self, json_type: int, number: int) -> Formula:
+        reading = self.reader.read(number)
+        if not reading.types & json_type:
+            result = FALSE
+        elif reading.applied:
+            return self._of_applied(json_type, number)
+        else:
+            result = self._evaluated(json_type, reading)
+        self._formulas[json_type, number] = result
+        return result
+
+    def _of_applied(self, json_type: int, number: int) -> Formula:
+        """Depth first over the schemas that look at the same value, with a stack of its own."""
+        done = self._formulas
+        stack = [number]
+        path: set[int] = set()
+        try:
+            while stack:
+                top = stack[-1]
+                key = (json_type, top)
+                if key in done:
+                    stack.pop()
+                    continue
+                reading = self.reader.read(top)
+                waiting = []
+                if reading.types & json_type and top not in path:
+                    waiting = [n for n in _needed(reading, json_type) if (json_type, n) not in done]
+                if not waiting:
+                    done[key] = self._evaluated(json_type, reading)
+                    path.discard(top)
+                    self._under_way.discard(key)
+                    stack.pop()
+                    continue
+                if key in self._under_way:
+                    raise _Unfinished
+                path.add(top)
+                self._under_way.add(key)
+                self._check_path(path, waiting, top)
+                stack.extend(waiting)
+        finally:
+            self._under_way.difference_update((json_type, n) for n in path)
+        return done[json_type, number]
+
+    def _check_path(self, path: set[int], waiting: list[int], top: int) -> None:
+        if not path.isdisjoint(waiting):
+            schema = self.document.schemas[next(n for n in waiting if n in path)]
+            raise SchemaError(
+                "the schema refers to itself without going into a property or an item, so it never says anything",
+                location=schema.location,
+                hint=f"The loop is closed at {self.document.schemas[top].location}.",
+            )
+        if len(path) > self.limits.max_depth:
+            raise SchemaTooComplex(
+                f"more than {self.limits.max_depth} schemas inside each other look at the same value",
+                limit="max_depth",
+                location=self.document.schemas[top].location,
+            )
+
+    def _evaluated(self, json_type: int, reading: Reading) -> Formula:
+        if not reading.types & json_type:
+            return FALSE
+        return self.formulas.conjunction([self._value(part, json_type) for part in reading.parts(json_type)])
+
+    def _value(self, expression: Expression, json_type: int) -> Formula:
+        formulas = self.formulas
+        if isinstance(expression, int):
+            return expression
+        if isinstance(expression, Apply):
+            return self.formula(json_type, expression.literal)
+        if isinstance(expression, AnyOf):
+            return formulas.disjunction([self._value(part, json_type) for part in expression.parts])
+        if isinstance(expression, AllOf):
+            return formulas.conjunction([self._value(part, json_type) for part in expression.parts])
+        if isinstance(expression, OneOf):
+            return self._exactly_one(json_type, [self.formula(json_type, lit) for lit in expression.literals])
+        condition = self.formula(json_type, expression.condition)
+        then = self.formula(json_type, expression.then)
+        otherwise = self.formula(json_type, expression.otherwise)
+        # subtle: the condition stays beside `then`, although `then or not condition` is equivalent: forty conditions
+        # on one discriminator exclude each other only where both sides of each are told apart.
+        return formulas.disjunction(
+            [formulas.conjunction([condition, then]), formulas.conjunction([formulas.negate(condition), otherwise])]
+        )
+
+    def _exactly_one(self, json_type: int, branches: list[Formula]) -> Formula:
+        formulas = self.formulas
+        live = [branch for branch in branches if branch != FALSE]
+        ways = []
+        for i, branch in enumerate(live):
+            others = [formulas.negate(o) for j, o in enumerate(live) if j != i and self._overlap(json_type, branch, o)]
+            ways.append(formulas.conjunction([branch, *others]))
+        return formulas.disjunction(ways)
+
+    def _overlap(self, json_type: int, one: Formula, other: Formula) -> bool:
+        try:
+            return not self.contradicts(json_type, self.formulas.conjunction(sorted((one, other))))
+        except _Unfinished:
+            return True
+
+    # ---- what is plainly impossible ----
+
+    def nothing(self, literals: Conjunction) -> bool:
+        """Whether it is plain to see that no value satisfies all of the literals. May miss some."""
+        if NEVER in literals:
+            return True
+        known = self._nothing.get(literals)
+        if known is not None:
+            return known
+        if len(literals) == 0 or self._depth >= CONTRADICTION_DEPTH:
+            return False
+        self._nothing[literals] = False  # where the question comes back to itself
+        self._depth += 1
+        try:
+            ordered = sorted(literals)
+            result = all(self.contradicts(t, self.conjunction(t, ordered)) for t in TYPES)
+        except _Unfinished:
+            del self._nothing[literals]
+            return False
+        finally:
+            self._depth -= 1
+        self._nothing[literals] = result
+        return result
+
+    def contradicts(self, json_type: int, formula: Formula) -> bool:
+        """Whether it is plain to see that no value of the type satisfies the formula. May miss some."""
+        if formula <= TRUE:
+            return formula == FALSE
+        key = (json_type, formula)
+        known = self._contradictions.get(key)
+        if known is None:
+            self._contradictions[key] = False
+            try:
+                known = self._contradicts(json_type, formula)
+            except _Unfinished:
+                del self._contradictions[key]
+                raise
+            self._contradictions[key] = known
+        return known
+
+    def _contradicts(self, json_type: int, formula: Formula) -> bool:
+        if json_type == STRING:
+            return self.strings.is_empty(formula)
+        if json_type == NUMBER:
+            return self.numbers.is_empty(formula)
+        if json_type == BOOLEAN:
+            return not truths(self.formulas, formula)
+        claims: list[Formula] = []
+        choices: list[Formula] = []
+        for part in self.formulas.conjuncts(formula):
+            (choices if isinstance(self.formulas.records[part], Or) else claims).append(part)
+        refuted = self._object_refuted if json_type == OBJECT else self._array_refuted
+        if claims and refuted(claims):
+            return True
+        budget = CONTRADICTION_BREADTH
+        for choice in choices:
+            branches = self.formulas.branches(choice)
+            budget -= len(branches)
+            if budget < 0:
+                break
+            if all(self.contradicts(json_type, self.formulas.conjunction([*claims, branch])) for branch in branches):
+                return True
+        return False
+
+    def _object_refuted(self, claims: list[Formula]) -> bool:
+        records = self.formulas.records
+        has: dict[str, None] = {}
+        lacks: set[str] = set()
+        members: list[Member] = []
+        least, most = 0, None
+        for claim in claims:
+            record = records[claim]
+            if isinstance(record, Has):
+                has[record.name] = None
+            elif isinstance(record, Lacks):
+                lacks.add(record.name)
+            elif isinstance(record, Member):
+                members.append(record)
+            elif isinstance(record, CountMin):
+                least = max(least, record.count)
+            elif isinstance(record, CountMax):
+                most = record.count if most is None else min(most, record.count)
+        if most is not None and max(least, len(has)) > most:
+            return True
+        if not lacks.isdisjoint(has):
+            return True
+        for name in has:
+            met = frozenset(m.literal for m in members if self.speaks_of(m.keys, name))
+            if NEVER in met or (len(met) > 1 and self.nothing(met)):
+                return True
+        return False
+
+    def _array_refuted(self, claims: list[Formula]) -> bool:
+        records = self.formulas.records
+        items: list[Item | Rest] = []
+        least, most = 0, None
+        for claim in claims:
+            record = records[claim]
+            if isinstance(record, (Item, Rest)):
+                items.append(record)
+            elif isinstance(record, CountMin):
+                least = max(least, record.count)
+            elif isinstance(record, CountMax):
+                most = record.count if most is None else min(most, record.count)
+            elif isinstance(record, SomeItem):
+                least = max(least, record.start + record.count)
+        if most is not None and least > most:
+            return True
+        for index in range(min(least, CONTRADICTION_BREADTH)):
+            met = frozenset(
+                c.literal for c in items if (c.index == index if isinstance(c, Item) else c.start <= index)
+            )
+            if len(met) > 1 and self.nothing(met):
+                return True
+        return False
+
+    # ---- keys ----
+
+    def speaks_of(self, keys: Keys, name: str) -> bool:
+        """Whether a name is one of the keys."""
+        if isinstance(keys, str):
+            return keys == name
+        if isinstance(keys, Matching):
+            return self.strings.pattern_matches(keys.pattern, name)
+        if isinstance(keys, Others):
+            return name not in keys.names and not any(self.strings.pattern_matches(p, name) for p in keys.patterns)
+        return self.strings.accepts(self.formula(STRING, keys.literal), name)
+
+    # ---- equal schemas ----
+
+    def canonical(self, literal: Literal) -> Literal:
+        """The literal of the first schema with the same content, so that equal claims are one claim."""
+        if literal <= ALWAYS:
+            return literal
+        number = literal >> 1
+        known = self._canonical.get(number)
+        if known is None:
+            budget = [CONTENT_SIZE]
+            content = self._content(self.document.schemas[number], budget)
+            if not content[1]:
+                known = ALWAYS
+            elif budget[0] < 0:
+                known = 2 * number + 1
+            else:
+                known = 2 * self._contents.setdefault(content, number) + 1
+            self._canonical[number] = known
+        return known if literal & 1 else known ^ 1
+
+    def _content(self, schema: Schema, budget: list[int]) -> tuple[int, Any]:
+        return id(schema.scope), _schema_content(schema.value, schema.scope.dialect, budget)
+
+    def canonical_formula(self, formula: Formula) -> Formula:
+        """The formula with equal schemas in its claims made one."""
+        return self.formulas.rewrite(formula, self._canonical_claim)
+
+    def _canonical_claim(self, claim: Formula) -> Formula:
+        formulas = self.formulas
+        record = formulas.records[claim]
+        if not isinstance(record, (Member, Some, Most, Item, Rest, SomeItem, MostItem)):
+            return claim
+        literal = self.canonical(record.literal)
+        if literal == record.literal:
+            return claim
+        if isinstance(record, Member):
+            return formulas.member(record.keys, literal)
+        if isinstance(record, Some):
+            return formulas.some(record.keys, literal, record.count)
+        if isinstance(record, Most):
+            return formulas.most(record.keys, literal, record.count)
+        if isinstance(record, Item):
+            return formulas.item(record.index, literal)
+        if isinstance(record, Rest):
+            return formulas.rest(record.start, literal)
+        if isinstance(record, SomeItem):
+            return formulas.some_item(record.start, literal, record.count)
+        return formulas.most_item(record.start, literal, record.count)
+
+
+def _needed(reading: Reading, json_type: int) -> Iterator[int]:
+    """The schemas whose formulas the reading is made of."""
+    stack = [part for types, part in reading.applied if types & json_type]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Apply):
+            literals: tuple[Literal, ...] = (part.literal,)
+        elif isinstance(part, OneOf):
+            literals = part.literals
+        elif isinstance(part, Conditional):
+            literals = tuple(part)
+        else:
+            if isinstance(part, (AnyOf, AllOf)):
+                stack.extend(part.parts)
+            continue
+        yield from (literal >> 1 for literal in literals if literal > ALWAYS)
+
+
+def _schema_content(value: Json, dialect: Dialect, budget: list[int]) -> Any:
+    """A hashable that is equal for schemas that say the same in the same words, annotations aside."""
+    if not isinstance(value, dict):
+        return _content(value, budget)
+    known = keywords_of(dialect)
+    parts = []
+    for keyword in sorted(value):
+        row = known.get(keyword)
+        if row is None or row.outcome in ("annotation", "structure"):
+            continue
+        budget[0] -= 1
+        if budget[0] < 0:
+            return ()
+        inner = value[keyword]
+        if row.holds.startswith("map") and isinstance(inner, dict):
+            said: Any = tuple((name, _schema_content(item, dialect, budget)) for name, item in inner.items())
+        elif row.holds.startswith("list") and isinstance(inner, list):
+            said = tuple(_schema_content(item, dialect, budget) for item in inner)
+        elif row.holds:
+            said = _schema_content(inner, dialect, budget)
+        else:
+            said = _content(inner, budget)
+        parts.append((keyword, said))
+    return tuple(parts)
+
+
+def _content(value: Json, budget: list[int]) -> Any:
+    budget[0] -= 1
+    if budget[0] < 0:
+        return ()
+    if isinstance(value, dict):
+        return (dict, tuple((key, _content(item, budget)) for key, item in value.items()))
+    if isinstance(value, list):
+        return (list, tuple(_content(item, budget) for item in value))
+    return (type(value), value)

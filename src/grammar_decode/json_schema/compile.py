@@ -1,0 +1,43 @@
+"""JSON Schema to IR: the one entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from grammar_decode.errors import SchemaTooComplex, UnsatisfiableSchema
+from grammar_decode.ir.build import Builder
+from grammar_decode.ir.nodes import Grammar
+from grammar_decode.json_schema.document import Document, parse_json
+from grammar_decode.json_schema.lower import Lowering
+from grammar_decode.json_schema.options import JsonOptions
+from grammar_decode.json_schema.report import Report, reached
+from grammar_decode.limits import Limits
+
+
+def compile_schema(
+    schema: Any,
+    options: JsonOptions | None = None,
+    resources: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+) -> tuple[Grammar, Report]:
+    """The grammar of the JSON texts that satisfy the schema, and what became of each keyword.
+
+    ``schema`` is a dict, a bool, or a JSON text. ``resources`` maps URIs to the schemas that references may name. Raises
+    SchemaError and its kinds, each with the location. An empty grammar that is not plainly empty is left to the engine.
+    """
+    options = options or JsonOptions()
+    limits = limits or Limits()
+    if isinstance(schema, (str, bytes)):
+        schema = parse_json(schema)
+    try:
+        document = Document(schema, resources)
+        builder = Builder(options.spacing)
+        lowering = Lowering(document, builder, options, limits)
+        root = lowering.root()
+    except RecursionError:
+        raise SchemaTooComplex("the schema is nested too deeply", limit="max_depth") from None
+    if root is None:
+        raise UnsatisfiableSchema("the schema is unsatisfiable: its keywords exclude every value", location="#")
+    report = Report(reached(document.schemas, dict(lowering.reader.readings)), options, lowering.restrictions)
+    return builder.grammar(root), report

@@ -1,0 +1,169 @@
+"""What objects and arrays have in common: the conditional part of a formula becomes claims and picks of the IR.
+
+The unconditional part (the conjuncts that are single claims) is folded away before: into the value of each class, the
+required names and the counts. What is left here is a formula that still has an or in it, or counts values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from grammar_decode.errors import SchemaTooComplex
+from grammar_decode.ir import nodes as ir
+from grammar_decode.json_schema.claims import Conjunction, Literal
+from grammar_decode.json_schema.formula import FALSE, TRUE, And, Formula, Formulas, Or
+from grammar_decode.limits import Limits
+
+ClaimSet = frozenset[ir.ClaimId]
+_NOTHING_PICKED: ClaimSet = frozenset()
+_ANY_WAY = (_NOTHING_PICKED,)
+
+
+@dataclass(slots=True)
+class IrClaim:
+    """A claim in the words of the IR, and the literal of the values that it speaks of (None: it counts entries)."""
+
+    claim: ir.Claim
+    literal: Literal | None
+
+
+class Conditions:
+    """A formula over claims that are translated already; makes the picks of one class after another.
+
+    ``translate`` is asked once for each claim of the formula. ``nothing`` says that no value satisfies a conjunction.
+    """
+
+    def __init__(
+        self,
+        formulas: Formulas,
+        formula: Formula,
+        translate: Callable[[Formula], IrClaim],
+        nothing: Callable[[Conjunction], bool],
+        limits: Limits,
+        location: str,
+    ) -> None:
+        self.formulas = formulas
+        self.nothing = nothing
+        self.limits = limits
+        self.location = location
+        self.claims: list[IrClaim] = []
+        self._ids: dict[Formula, ir.ClaimId] = {}
+        self._inside: dict[Formula, int] = {}  # the claims in a formula, as bits
+        self._size = 0
+        self.formula = self._converted(formula, translate, {})
+        self._root = formula
+        self._of_class: dict[ir.ClassId, int] = {}
+        for i, known in enumerate(self.claims):
+            if isinstance(known.claim, (ir.Member, ir.Some, ir.Most)):
+                for cls in known.claim.classes:
+                    self._of_class[cls] = self._of_class.get(cls, 0) | 1 << i
+
+    def _converted(
+        self, formula: Formula, translate: Callable[[Formula], IrClaim], memo: dict[Formula, ir.Formula]
+    ) -> ir.Formula:
+        if formula <= TRUE:
+            return formula == TRUE
+        known = memo.get(formula)
+        if known is not None:
+            return known
+        self._size += 1
+        if self._size > self.limits.max_formula:
+            raise SchemaTooComplex(
+                f"the alternatives of one value need more than {self.limits.max_formula} claims and connectives",
+                limit="max_formula",
+                location=self.location,
+            )
+        record = self.formulas.records[formula]
+        result: ir.Formula
+        if isinstance(record, (And, Or)):
+            parts = tuple(self._converted(part, translate, memo) for part in record.parts)
+            bits = 0
+            for part in record.parts:
+                bits |= self._inside[part]
+            self._inside[formula] = bits
+            result = ir.And(parts) if isinstance(record, And) else ir.Or(parts)
+        else:
+            result = self._ids[formula] = len(self.claims)
+            self.claims.append(translate(formula))
+            self._inside[formula] = 1 << result
+        memo[formula] = result
+        return result
+
+    # ---- picks ----
+
+    def picks(self, cls: ir.ClassId, base: Conjunction, node: Callable[[Conjunction], ir.NodeId | None]) -> tuple[ir.Pick, ...]:
+        """The ways to read a value of the class; none where no value satisfies what always holds."""
+        relevant = self._of_class.get(cls, 0)
+        if not relevant:
+            always = node(base)
+            return () if always is None else (ir.Pick((), always),)
+        picks = []
+        for claim_set in self._project(self._root, relevant, base, {}):
+            value = node(self._values(base, claim_set))
+            if value is not None:
+                picks.append(ir.Pick(tuple(sorted(claim_set)), value))
+        return tuple(picks)
+
+    def _values(self, base: Conjunction, claim_set: Iterable[ir.ClaimId]) -> Conjunction:
+        literals = set(base)
+        for i in claim_set:
+            literal = self.claims[i].literal
+            assert literal is not None
+            literals.add(literal)
+        return frozenset(literals)
+
+    def _project(
+        self, formula: Formula, relevant: int, base: Conjunction, memo: dict[Formula, tuple[ClaimSet, ...]]
+    ) -> tuple[ClaimSet, ...]:
+        """The claim sets that a formula leaves for one entry; sets that no value satisfies are not made."""
+        if formula == FALSE:
+            return ()
+        if formula == TRUE or not self._inside[formula] & relevant:
+            return _ANY_WAY
+        known = memo.get(formula)
+        if known is not None:
+            return known
+        record = self.formulas.records[formula]
+        if isinstance(record, Or):
+            found = dict.fromkeys(s for part in record.parts for s in self._project(part, relevant, base, memo))
+            result = tuple(found)
+        elif isinstance(record, And):
+            result = _ANY_WAY
+            for part in record.parts:
+                more = self._project(part, relevant, base, memo)
+                if more != _ANY_WAY:
+                    result = self._both(result, more, base)
+        else:
+            index = self._ids[formula]
+            alone: ClaimSet = frozenset((index,))
+            result = () if self.nothing(self._values(base, alone)) else (alone,)
+            if not isinstance(self.claims[index].claim, ir.Member):
+                result = (_NOTHING_PICKED, *result)
+        self._check(len(result))
+        memo[formula] = result
+        return result
+
+    def _both(self, left: tuple[ClaimSet, ...], right: tuple[ClaimSet, ...], base: Conjunction) -> tuple[ClaimSet, ...]:
+        found: dict[ClaimSet, None] = {}
+        for one in left:
+            for other in right:
+                union = one | other
+                if union in found:
+                    continue
+                if len(union) > len(one) and len(union) > len(other) and self.nothing(self._values(base, union)):
+                    continue
+                found[union] = None
+            self._check(len(found))
+        return tuple(found)
+
+    def _check(self, count: int) -> None:
+        if count > self.limits.max_picks:
+            raise SchemaTooComplex(
+                f"the alternatives meet on one value in more than {self.limits.max_picks} ways",
+                limit="max_picks",
+                location=self.location,
+            )
+
+
+NO_CLAIMS: tuple[ir.Claim, ...] = ()

@@ -1,0 +1,351 @@
+"""JSON in: schemas by number, their locations, dialects and base URIs, and what their references point at.
+
+Nothing is fetched. A reference resolves inside the document, inside ``resources``, or to a metaschema where the package
+``jsonschema-specifications`` is installed.
+
+The common case pays for nothing else: a schema object is known by its identity, and a ``#/definitions/x`` is walked once.
+Identifiers and anchors are collected only when a reference needs them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote, urldefrag, urljoin
+
+from grammar_decode.errors import SchemaError, UnsupportedSchema
+from grammar_decode.json_schema.claims import ALWAYS, NEVER, Literal
+from grammar_decode.json_schema.keywords import Dialect, dialect_of, keywords_of
+
+Json = Any
+Path = tuple["str | int", ...]
+
+_DRAFT3 = "json-schema.org/draft-03/schema"
+
+
+def parse_json(text: str | bytes) -> Json:
+    """The value of a schema given as text. Raises SchemaError."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"the schema is not JSON: {error}") from None
+
+
+def pointer(path: Path) -> str:
+    """A path as a JSON pointer in a URI fragment (RFC 6901, without percent-encoding, which only hurts readers)."""
+    return "#" + "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in path)
+
+
+class Scope:
+    """What decides the meaning of a schema object besides itself: its resource, and the resources gone through.
+
+    ``chain`` holds the resources that a dynamic reference may look into, outermost first; it is empty unless the
+    documents have dynamic anchors.
+    """
+
+    __slots__ = ("base", "chain", "dialect", "references", "root", "schemas", "uri")
+
+    def __init__(self, uri: str, base: str, root: Json, dialect: Dialect, chain: tuple[str, ...]) -> None:
+        self.uri = uri  # where locations start: "" for the schema itself
+        self.base = base  # what references are relative to
+        self.root = root
+        self.dialect = dialect
+        self.chain = chain
+        self.schemas: dict[int, Schema] = {}  # by identity of the object
+        self.references: dict[str, Literal] = {}
+
+
+class Schema:
+    """One schema object, with a number. ``scope`` and ``path`` say where it stands."""
+
+    __slots__ = ("number", "parent", "path", "scope", "value")
+
+    def __init__(self, number: int, value: Mapping[str, Json], scope: Scope, parent: Schema | None, path: Path) -> None:
+        self.number = number
+        self.value = value
+        self.scope = scope
+        self.parent = parent
+        self.path = path  # from the parent, or from the root of the scope
+
+    @property
+    def location(self) -> str:
+        """The JSON pointer as a URI fragment, after the URI of the resource where that is not the schema itself."""
+        return self.at()
+
+    def at(self, *more: str | int) -> str:
+        """The location of something inside."""
+        paths: list[Path] = [more]
+        schema: Schema | None = self
+        last = self
+        while schema is not None:
+            paths.append(schema.path)
+            last, schema = schema, schema.parent
+        return last.scope.uri + pointer(tuple(token for path in reversed(paths) for token in path))
+
+
+class Document:
+    """All schema objects of one compilation. ``schemas[n]`` has number n; number 0 is ``true``."""
+
+    def __init__(self, root: Json, resources: Mapping[str, Json] | None = None) -> None:
+        self.resources = resources or {}
+        self.schemas: list[Schema] = []
+        self._index: _Index | None = None
+        dialect = self._dialect(root, Dialect.DEFAULT, "#")
+        base = root.get(dialect.id_keyword) if isinstance(root, dict) else None
+        self.scope = Scope("", urldefrag(base)[0] if isinstance(base, str) else "", root, dialect, ())
+        self._scopes: dict[tuple[str, tuple[str, ...]], Scope] = {}
+        self._constants: dict[int, Schema] = {}
+        self._constant_scope = Scope("", "", None, Dialect.DEFAULT, ())
+        self._new({}, self.scope, None, ())
+        self.root: Literal = self._literal(root, self.scope, None, ())
+
+    # ---- schema objects ----
+
+    def _new(self, value: Mapping[str, Json], scope: Scope, parent: Schema | None, path: Path) -> Schema:
+        schema = Schema(len(self.schemas), value, scope, parent, path)
+        self.schemas.append(schema)
+        return schema
+
+    def child(self, parent: Schema, value: Json, *path: str | int) -> Literal:
+        """The literal of a schema that stands inside another, at ``path``."""
+        return self._literal(value, parent.scope, parent, path)
+
+    def _literal(self, value: Json, scope: Scope, parent: Schema | None, path: Path) -> Literal:
+        if not isinstance(value, dict):
+            if value is True:
+                return ALWAYS
+            if value is False:
+                return NEVER
+            where = parent.at(*path) if parent is not None else scope.uri + pointer(path)
+            raise SchemaError(f"a schema must be an object or a boolean, not {shown(value)}", location=where)
+        if not value:
+            return ALWAYS
+        known = scope.schemas.get(id(value))
+        if known is None:
+            inner = scope
+            if parent is not None or path:
+                inner = self._entered(value, scope)
+            known = self._new(value, inner, parent, path)
+            scope.schemas[id(value)] = known
+            if inner is not scope:
+                inner.schemas[id(value)] = known
+        return 2 * known.number + 1
+
+    def constant(self, owner: Schema, value: Json, *path: str | int) -> Literal:
+        """The literal of the schema ``{"const": value}``, for a value that stands inside ``owner`` at ``path``."""
+        known = self._constants.get(id(value))
+        if known is None:
+            known = self._new({"const": value}, self._constant_scope, owner, path)
+            self._constants[id(value)] = known
+        return 2 * known.number + 1
+
+    # ---- dialects and embedded resources ----
+
+    def _dialect(self, value: Json, inherited: Dialect, where: str) -> Dialect:
+        uri = value.get("$schema") if isinstance(value, dict) else None
+        if not isinstance(uri, str):
+            return inherited
+        if _DRAFT3 in uri:
+            raise UnsupportedSchema("draft 3 is not supported", location=f"{where}/$schema", hint="Use draft 4 or later.")
+        return dialect_of(uri) or inherited
+
+    def _entered(self, value: Mapping[str, Json], scope: Scope) -> Scope:
+        """The scope inside a schema object: another one where it is a resource of its own."""
+        name = value.get(scope.dialect.id_keyword)
+        if not isinstance(name, str) or name.startswith("#") or name == "":
+            return scope
+        if scope.dialect.reference_hides_siblings and "$ref" in value:
+            return scope
+        base = urldefrag(urljoin(scope.base, name))[0]
+        if base == scope.base:
+            return scope
+        return self._scope_of(base, value, self._dialect(value, scope.dialect, base), scope)
+
+    def _scope_of(self, base: str, root: Json, dialect: Dialect, outer: Scope) -> Scope:
+        chain = outer.chain
+        if self._index is not None and self._index.has_dynamic_anchors and base not in chain:
+            chain = (*chain, base)
+        key = (base, chain)
+        known = self._scopes.get(key)
+        if known is None:
+            known = self._scopes[key] = Scope(base, base, root, dialect, chain)
+        return known
+
+    # ---- references ----
+
+    def reference(self, schema: Schema, target: str, keyword: str = "$ref") -> Literal:
+        """The literal that a reference inside ``schema`` stands for. Raises SchemaError where there is none."""
+        scope = schema.scope
+        known = scope.references.get(target)
+        if known is None:
+            if target == "#" or target.startswith("#/"):
+                known = self._pointed(scope, target[1:], schema, keyword, target)
+            else:
+                known = self._elsewhere(schema, target, keyword)
+            scope.references[target] = known
+        return known
+
+    def _elsewhere(self, schema: Schema, target: str, keyword: str) -> Literal:
+        scope = schema.scope
+        uri, fragment = urldefrag(urljoin(scope.base, target))
+        if target.startswith("#"):
+            uri = scope.base
+        found = self.index.find(uri)
+        if found is None:
+            raise SchemaError(
+                f"{keyword!r} refers to {target!r}, which is not part of the schema",
+                location=schema.at(keyword),
+                hint="Pass the schema behind it in resources={uri: schema}; nothing is fetched.",
+            )
+        root, dialect = found
+        inner = scope if uri == scope.base else self._scope_of(uri, root, dialect, scope)
+        if not fragment or fragment.startswith("/"):
+            return self._pointed(inner, fragment, schema, keyword, target)
+        path = self.index.anchors.get((uri, fragment))
+        if path is None:
+            raise SchemaError(f"{keyword!r} refers to {target!r}: no such anchor", location=schema.at(keyword))
+        return self._walked(inner, path, schema, keyword, target)
+
+    def _pointed(self, scope: Scope, fragment: str, schema: Schema, keyword: str, target: str) -> Literal:
+        if "%" in fragment:
+            fragment = unquote(fragment)
+        tokens = fragment.split("/")[1:]
+        if "~" in fragment:
+            tokens = [token.replace("~1", "/").replace("~0", "~") for token in tokens]
+        return self._walked(scope, tuple(tokens), schema, keyword, target)
+
+    def _walked(self, scope: Scope, path: Path, schema: Schema, keyword: str, target: str) -> Literal:
+        value = scope.root
+        seen: list[str | int] = []
+        start = scope
+        for token in path:
+            if isinstance(value, list) and str(token).isdigit() and int(token) < len(value):
+                token = int(token)
+            elif not (isinstance(value, dict) and token in value):
+                raise SchemaError(
+                    f"{keyword!r} refers to {target!r}, and there is nothing at {pointer((*seen, token))}",
+                    location=schema.at(keyword),
+                )
+            if isinstance(value, dict) and seen:
+                inner = self._entered(value, scope)
+                if inner is not scope:
+                    scope, start, seen = inner, inner, []
+            value = value[token]
+            seen.append(token)
+        del start
+        return self._literal(value, scope, None, tuple(seen))
+
+    @property
+    def index(self) -> _Index:
+        """Identifiers and anchors of all documents, collected on first use."""
+        if self._index is None:
+            self._index = _Index(self.scope, self.resources)
+        return self._index
+
+
+class _Index:
+    """Where each URI and anchor is. Roots are found by absolute URI without fragment."""
+
+    def __init__(self, main: Scope, resources: Mapping[str, Json]) -> None:
+        self.roots: dict[str, tuple[Json, Dialect]] = {}
+        self.anchors: dict[tuple[str, str], Path] = {}
+        self.dynamic: set[tuple[str, str]] = set()
+        for uri, value in resources.items():
+            base = urldefrag(uri)[0]
+            self._collect(value, base, main.dialect)
+        self._collect(main.root, main.base, main.dialect)
+
+    @property
+    def has_dynamic_anchors(self) -> bool:
+        return bool(self.dynamic)
+
+    def find(self, uri: str) -> tuple[Json, Dialect] | None:
+        """The root of a resource and its dialect."""
+        known = self.roots.get(uri)
+        if known is None:
+            metaschema = _metaschema(uri)
+            if metaschema is None:
+                return None
+            self._collect(metaschema, uri, Dialect.DEFAULT)
+            known = self.roots.get(uri)
+        return known
+
+    def _collect(self, root: Json, base: str, dialect: Dialect) -> None:
+        if isinstance(root, dict) and isinstance(root.get("$schema"), str):
+            dialect = dialect_of(root["$schema"]) or dialect
+        self.roots.setdefault(base, (root, dialect))
+        stack: list[tuple[Json, str, Path, Dialect]] = [(root, base, (), dialect)]
+        while stack:
+            value, base, path, dialect = stack.pop()
+            if not isinstance(value, dict):
+                continue
+            base, path, dialect = self._identify(value, base, path, dialect)
+            for key, more, inner in subschemas(value, dialect):
+                stack.append((inner, base, (*path, key, *more), dialect))
+
+    def _identify(self, value: Json, base: str, path: Path, dialect: Dialect) -> tuple[str, Path, Dialect]:
+        """Note what the schema object calls itself; base URI, path and dialect for what is inside it."""
+        name = value.get(dialect.id_keyword)
+        if isinstance(name, str) and not (dialect.reference_hides_siblings and "$ref" in value):
+            uri, anchor = urldefrag(urljoin(base, name))
+            if anchor and dialect.reference_hides_siblings:
+                self.anchors.setdefault((urldefrag(urljoin(base, name))[0] if not name.startswith("#") else base, anchor), path)
+            if not name.startswith("#") and uri != base:
+                if isinstance(value.get("$schema"), str):
+                    dialect = dialect_of(value["$schema"]) or dialect
+                base, path = uri, ()
+                self.roots.setdefault(base, (value, dialect))
+        for keyword in ("$anchor", "$dynamicAnchor"):
+            anchor = value.get(keyword)
+            if isinstance(anchor, str) and not dialect.reference_hides_siblings:
+                self.anchors.setdefault((base, anchor), path)
+                if keyword == "$dynamicAnchor":
+                    self.dynamic.add((base, anchor))
+        if value.get("$recursiveAnchor") is True:
+            self.dynamic.add((base, ""))
+        return base, path, dialect
+
+
+def subschemas(value: Mapping[str, Json], dialect: Dialect) -> Iterator[tuple[str, Path, Json]]:
+    """The schemas directly inside a schema object: keyword, path inside it, schema."""
+    known = keywords_of(dialect)
+    for key, inner in value.items():
+        row = known.get(key)
+        if row is None or not row.holds:
+            continue
+        if isinstance(inner, list):
+            if row.holds != "map or names":
+                yield from ((key, (i,), item) for i, item in enumerate(inner))
+        elif row.holds.startswith("map"):
+            if isinstance(inner, dict):
+                yield from ((key, (name,), item) for name, item in inner.items() if not isinstance(item, list))
+        else:
+            yield key, (), inner
+
+
+def _metaschema(uri: str) -> Json | None:
+    if "json-schema.org/" not in uri:
+        return None
+    try:
+        from jsonschema_specifications import REGISTRY
+    except ImportError:
+        return None
+    try:
+        return REGISTRY.contents(uri)
+    except KeyError:
+        try:
+            return REGISTRY.contents(uri + "#")
+        except KeyError:
+            return None
+
+
+def shown(value: Json) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return type(value).__name__
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,52 @@
+"""How a value may be spelled: the text options of a JSON Schema grammar.
+
+A schema speaks of values; a model writes text. These options choose among the texts of a valid value. None of them
+lets an invalid value through.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal, get_args, get_type_hints
+
+from grammar_decode.errors import GrammarDecodeError
+from grammar_decode.ir.nodes import Spacing
+
+_SPACINGS = {
+    "flexible": Spacing(32, b",", b":"),
+    "compact": Spacing(0, b",", b":"),
+    "spaced": Spacing(0, b", ", b": "),
+    "any": Spacing(None, b",", b":"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonOptions:
+    """The text options; see ``docs/json-schema.md`` for examples. A wrong value raises GrammarDecodeError."""
+
+    #: "schema": declared keys in the order in which the schema first names them, optional ones may be left out, all
+    #: others come after. "any": every order.
+    key_order: Literal["schema", "any"] = "schema"
+    #: "flexible": up to 32 bytes of whitespace wherever JSON allows some. "compact": none. "spaced": ", " and ": ".
+    #: "any": no bound.
+    whitespace: Literal["flexible", "compact", "spaced", "any"] = "flexible"
+    #: "relaxed": every spelling in free strings; escapes only where JSON needs one in strings that a pattern, format,
+    #: enum or const decides, and in keys. "canonical": only where needed, everywhere. "any": every spelling.
+    escapes: Literal["relaxed", "canonical", "any"] = "relaxed"
+    #: "canonical": integers are plain digits, no exponent in bounded ranges. "any": every spelling of a valid value.
+    numbers: Literal["canonical", "any"] = "canonical"
+    #: "assert": known formats hold, unknown ones are reported. "ignore": none holds. "strict": unknown is an error.
+    formats: Literal["assert", "ignore", "strict"] = "assert"
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))
+        for item in fields(self):
+            value, allowed = getattr(self, item.name), get_args(hints[item.name])
+            if value not in allowed:
+                names = ", ".join(map(repr, allowed))
+                raise GrammarDecodeError(f"JsonOptions({item.name}={value!r}): expected one of {names}")
+
+    @property
+    def spacing(self) -> Spacing:
+        """The whitespace option in the words of the IR."""
+        return _SPACINGS[self.whitespace]

@@ -1,0 +1,599 @@
+"""Schema objects to expressions: one method for each keyword.
+
+An *expression* is a formula whose leaves may also be other schemas that look at the same value (`allOf`, `$ref` ...).
+Each part of a reading says for which JSON types it holds, because a keyword speaks of values of its own type only.
+Nothing here looks at two schema objects at once, or at what is inside a value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import NamedTuple, NoReturn, TypeAlias, Union
+
+from grammar_decode.errors import SchemaError, UnsupportedSchema
+from grammar_decode.json_schema.claims import (
+    ALWAYS,
+    ARRAY,
+    BOOLEAN,
+    EVERY_TYPE,
+    NEVER,
+    NULL,
+    NUMBER,
+    OBJECT,
+    STRING,
+    Bound,
+    Format,
+    Has,
+    Integral,
+    Lacks,
+    Literal,
+    Matching,
+    Multiple,
+    OneNumber,
+    Order,
+    Others,
+    Pattern,
+    Spelled,
+    Text,
+    Truth,
+    Unevaluated,
+    Unique,
+)
+from grammar_decode.json_schema.document import Document, Json, Schema, shown
+from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas
+from grammar_decode.json_schema.keywords import KNOWN_FORMATS, Dialect, keywords_of
+from grammar_decode.json_schema.numbers import exact
+from grammar_decode.json_schema.options import JsonOptions
+
+# ---- expressions ----------------------------------------------------------------------------------------------------
+
+
+class Apply(NamedTuple):
+    """The same value satisfies the literal."""
+
+    literal: Literal
+
+
+class AllOf(NamedTuple):
+    """All of the parts."""
+
+    parts: tuple[Expression, ...]
+
+
+class AnyOf(NamedTuple):
+    """At least one of the parts."""
+
+    parts: tuple[Expression, ...]
+
+
+class OneOf(NamedTuple):
+    """Exactly one of the literals."""
+
+    literals: tuple[Literal, ...]
+
+
+class Conditional(NamedTuple):
+    """``then`` where the condition holds, else ``otherwise``."""
+
+    condition: Literal
+    then: Literal
+    otherwise: Literal
+
+
+# A formula is an int, see `formula.py`.
+Expression: TypeAlias = Union[Formula, Apply, AllOf, AnyOf, OneOf, Conditional]
+
+
+class Reading:
+    """What one schema object says: the types it admits, and what holds for values of which types.
+
+    ``own`` are its claims, ``applied`` what it says through other schemas; both in document order.
+    """
+
+    __slots__ = ("applied", "own", "types")
+
+    def __init__(self) -> None:
+        self.types = EVERY_TYPE
+        self.own: list[tuple[int, Expression]] = []
+        self.applied: list[tuple[int, Expression]] = []
+
+    def parts(self, json_type: int) -> list[Expression]:
+        """What holds for values of the type."""
+        found = [part for types, part in self.own if types & json_type]
+        if self.applied:
+            found += [part for types, part in self.applied if types & json_type]
+        return found
+
+
+_TYPE_BITS = {
+    "null": NULL,
+    "boolean": BOOLEAN,
+    "number": NUMBER,
+    "integer": NUMBER,
+    "string": STRING,
+    "array": ARRAY,
+    "object": OBJECT,
+}
+_HINTS = {
+    "any": "Leave 'type' out to admit every type.",
+    "int": "Write 'integer'.",
+    "float": "Write 'number'.",
+    "double": "Write 'number'.",
+    "str": "Write 'string'.",
+    "text": "Write 'string'.",
+    "bool": "Write 'boolean'.",
+    "list": "Write 'array'.",
+    "dict": "Write 'object'.",
+    "none": "Write 'null'.",
+}
+
+
+class Reader:
+    """Reads the schema objects of one document; ``origins`` says which schema and keyword a scalar claim came from."""
+
+    def __init__(self, document: Document, formulas: Formulas, options: JsonOptions) -> None:
+        self.document = document
+        self.formulas = formulas
+        self.options = options
+        self.readings: dict[int, Reading] = {}
+        self.origins: dict[Formula, tuple[Schema, str]] = {}
+        self.pattern_origins: dict[str, tuple[Schema, str]] = {}
+
+    def read(self, number: int) -> Reading:
+        """The reading of a schema object, made once."""
+        known = self.readings.get(number)
+        if known is not None:
+            return known
+        schema = self.document.schemas[number]
+        value = schema.value
+        reading = Reading()
+        dialect = schema.scope.dialect
+        handlers = _HANDLERS[dialect]
+        if dialect.reference_hides_siblings and "$ref" in value:
+            _ref(self, schema, value["$ref"], reading)
+        else:
+            for keyword, argument in value.items():
+                handler = handlers.get(keyword)
+                if handler is not None:
+                    handler(self, schema, argument, reading)
+        self.readings[number] = reading
+        return reading
+
+    # ---- checked arguments ----
+
+    def fail(self, schema: Schema, keyword: str, expected: str, got: Json, hint: str | None = None) -> NoReturn:
+        """Raise SchemaError for an argument of the wrong kind."""
+        raise SchemaError(
+            f"{keyword!r} must be {expected}, not {shown(got)}", location=schema.at(keyword), hint=hint
+        )
+
+    def count(self, schema: Schema, keyword: str, argument: Json) -> int:
+        """A non-negative integer (2.0 is one)."""
+        if isinstance(argument, (int, float, Decimal)) and not isinstance(argument, bool):
+            if argument >= 0 and math.isfinite(argument) and argument == int(argument):
+                return int(argument)
+        self.fail(schema, keyword, "a non-negative integer", argument)
+
+    def decimal(self, schema: Schema, keyword: str, argument: Json) -> Decimal:
+        """A finite number."""
+        if isinstance(argument, (int, float, Decimal)) and not isinstance(argument, bool) and math.isfinite(argument):
+            return exact(argument)
+        self.fail(schema, keyword, "a number", argument)
+
+    def mapping(self, schema: Schema, keyword: str, argument: Json) -> Mapping[str, Json]:
+        """An object."""
+        if isinstance(argument, dict):
+            return argument
+        self.fail(schema, keyword, "an object", argument)
+
+    def names(self, schema: Schema, keyword: str, argument: Json) -> Sequence[str]:
+        """An array of strings."""
+        if isinstance(argument, list) and all(isinstance(name, str) for name in argument):
+            return argument
+        self.fail(schema, keyword, "an array of strings", argument)
+
+    def schemas(self, schema: Schema, keyword: str, argument: Json) -> tuple[Literal, ...]:
+        """An array of schemas."""
+        if not isinstance(argument, list):
+            self.fail(schema, keyword, "an array of schemas", argument)
+        return tuple(self.document.child(schema, item, keyword, i) for i, item in enumerate(argument))
+
+    def claim_at(self, schema: Schema, keyword: str, formula: Formula) -> Formula:
+        """Remember where a claim came from, for messages."""
+        self.origins.setdefault(formula, (schema, keyword))
+        self.origins.setdefault(self.formulas.negate(formula), (schema, keyword))
+        return formula
+
+    # ---- values as claims (enum, const) ----
+
+    def values(self, schema: Schema, values: Sequence[Json], path: Callable[[int], tuple[str | int, ...]]) -> Reading:
+        """A reading that admits exactly the values."""
+        formulas = self.formulas
+        types = 0
+        strings: dict[str, None] = {}
+        numbers: dict[Decimal, int | float | Decimal] = {}
+        containers: dict[int, list[Expression]] = {BOOLEAN: [], ARRAY: [], OBJECT: []}
+        for i, value in enumerate(values):
+            if isinstance(value, str):
+                types |= STRING
+                strings[value] = None
+            elif value is None:
+                types |= NULL
+            elif isinstance(value, bool):
+                types |= BOOLEAN
+                containers[BOOLEAN].append(formulas.claim(Truth(value)))
+            elif isinstance(value, (int, float, Decimal)):
+                types |= NUMBER
+                numbers.setdefault(self.decimal(schema, str(path(i)[0]), value), value)
+            elif isinstance(value, list):
+                types |= ARRAY
+                containers[ARRAY].append(self.array_value(schema, value, path(i)))
+            elif isinstance(value, dict):
+                types |= OBJECT
+                containers[OBJECT].append(self.object_value(schema, value, path(i)))
+            else:
+                raise SchemaError(f"{value!r} is not a JSON value", location=schema.at(*path(i)))
+        reading = Reading()
+        reading.types = types
+        if strings:
+            reading.own.append((STRING, formulas.claim(Text(tuple(strings), True))))
+        if numbers:
+            reading.own.append((NUMBER, formulas.claim(OneNumber(tuple(numbers.values()), True))))
+        for json_type, parts in containers.items():
+            if parts:
+                reading.own.append((json_type, AnyOf(tuple(parts)) if len(parts) > 1 else parts[0]))
+        return reading
+
+    def array_value(self, schema: Schema, value: list[Json], path: tuple[str | int, ...]) -> Formula:
+        """The array is exactly this one."""
+        formulas, size = self.formulas, len(value)
+        items = [formulas.item(i, self.document.constant(schema, v, *path, i)) for i, v in enumerate(value)]
+        return formulas.conjunction([formulas.count_min(size), formulas.count_max(size), *items])
+
+    def object_value(self, schema: Schema, value: Mapping[str, Json], path: tuple[str | int, ...]) -> Formula:
+        """The object is exactly this one."""
+        formulas = self.formulas
+        parts = [formulas.claim(Order(tuple(value)))] if value else []
+        for name, inner in value.items():
+            parts.append(formulas.claim(Has(name)))
+            parts.append(formulas.member(name, self.document.constant(schema, inner, *path, name)))
+        parts.append(formulas.member(Others(frozenset(value), ()), NEVER))
+        return formulas.conjunction(parts)
+
+
+_Handler: TypeAlias = Callable[[Reader, Schema, Json, Reading], None]
+
+# ---- any type -------------------------------------------------------------------------------------------------------
+
+
+def _type(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    if isinstance(argument, str):
+        bit = _TYPE_BITS.get(argument)
+        if bit is not None:
+            reading.types &= bit
+            if argument == "integer":
+                reading.own.append((NUMBER, reader.formulas.claim(Integral(True))))
+            return
+    names = argument if isinstance(argument, list) else [argument]
+    types = 0
+    for name in names:
+        bit = _TYPE_BITS.get(name) if isinstance(name, str) else None
+        if bit is None:
+            hint = _HINTS.get(name.lower()) if isinstance(name, str) else None
+            reader.fail(schema, "type", "one or several of " + ", ".join(map(repr, _TYPE_BITS)), name, hint)
+        types |= bit
+    reading.types &= types
+    if "integer" in names and "number" not in names:
+        reading.own.append((NUMBER, reader.formulas.claim(Integral(True))))
+
+
+def _enum(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    if not isinstance(argument, list):
+        reader.fail(schema, "enum", "an array", argument)
+    _add(reading, reader.values(schema, argument, lambda i: ("enum", i)))
+
+
+def _const(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    _add(reading, reader.values(schema, [argument], lambda i: ("const",)))
+
+
+def _add(reading: Reading, more: Reading) -> None:
+    reading.types &= more.types
+    reading.own += more.own
+
+
+# ---- schemas that look at the same value ----------------------------------------------------------------------------
+
+
+def _ref(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    if not isinstance(argument, str):
+        reader.fail(schema, "$ref", "a string", argument)
+    reading.applied.append((EVERY_TYPE, Apply(reader.document.reference(schema, argument))))
+
+
+def _all_of(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    literals = reader.schemas(schema, "allOf", argument)
+    reading.applied += [(EVERY_TYPE, Apply(literal)) for literal in literals]
+
+
+def _any_of(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    literals = reader.schemas(schema, "anyOf", argument)
+    reading.applied.append((EVERY_TYPE, AnyOf(tuple(Apply(literal) for literal in literals))))
+
+
+def _one_of(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    reading.applied.append((EVERY_TYPE, OneOf(reader.schemas(schema, "oneOf", argument))))
+
+
+def _not(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    reading.applied.append((EVERY_TYPE, Apply(reader.document.child(schema, argument, "not") ^ 1)))
+
+
+def _if(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    if "then" not in schema.value and "else" not in schema.value:
+        return
+    child = reader.document.child
+    then = child(schema, schema.value.get("then", True), "then")
+    otherwise = child(schema, schema.value.get("else", True), "else")
+    reading.applied.append((EVERY_TYPE, Conditional(child(schema, argument, "if"), then, otherwise)))
+
+
+# ---- numbers --------------------------------------------------------------------------------------------------------
+
+
+def _bound(keyword: str, upper: bool) -> _Handler:
+    boolean = "exclusiveMaximum" if upper else "exclusiveMinimum"
+
+    def inclusive_bound(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+        inclusive = schema.value.get(boolean) is not True
+        value = reader.decimal(schema, keyword, argument)
+        reading.own.append((NUMBER, reader.formulas.claim(Bound(value, upper, inclusive))))
+
+    return inclusive_bound
+
+
+def _exclusive_bound(keyword: str, upper: bool) -> _Handler:
+    def exclusive_bound(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+        dialect = schema.scope.dialect
+        if isinstance(argument, bool) and dialect in (Dialect.DRAFT4, Dialect.DEFAULT):
+            return  # draft 4: it belongs to the bound beside it
+        value = reader.decimal(schema, keyword, argument)
+        reading.own.append((NUMBER, reader.formulas.claim(Bound(value, upper, False))))
+
+    return exclusive_bound
+
+
+def _multiple_of(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    value = reader.decimal(schema, "multipleOf", argument)
+    if value <= 0:
+        reader.fail(schema, "multipleOf", "a number above 0", argument)
+    claim = reader.formulas.claim(Multiple(value, True))
+    reading.own.append((NUMBER, reader.claim_at(schema, "multipleOf", claim)))
+
+
+# ---- strings --------------------------------------------------------------------------------------------------------
+
+
+def _min_length(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    reading.own.append((STRING, reader.formulas.length(reader.count(schema, "minLength", argument), None)))
+
+
+def _max_length(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    reading.own.append((STRING, reader.formulas.length(0, reader.count(schema, "maxLength", argument))))
+
+
+def _pattern(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    if not isinstance(argument, str):
+        reader.fail(schema, "pattern", "a string", argument)
+    claim = reader.formulas.claim(Pattern(argument, True))
+    reading.own.append((STRING, reader.claim_at(schema, "pattern", claim)))
+
+
+def _format(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    if not isinstance(argument, str):
+        reader.fail(schema, "format", "a string", argument)
+    if reader.options.formats == "ignore":
+        return
+    if argument in KNOWN_FORMATS:
+        claim = reader.formulas.claim(Format(argument, True))
+        reading.own.append((STRING, reader.claim_at(schema, "format", claim)))
+    elif reader.options.formats == "strict":
+        raise UnsupportedSchema(
+            f"the format {argument!r} is not known",
+            location=schema.at("format"),
+            hint='Use formats="assert", which takes unknown formats as annotations.',
+        )
+
+
+# ---- objects --------------------------------------------------------------------------------------------------------
+
+
+def _properties(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    formulas, child = reader.formulas, reader.document.child
+    declared = reader.mapping(schema, "properties", argument)
+    if not declared:
+        return
+    own = reading.own
+    own.append((OBJECT, formulas.claim(Order(tuple(declared)))))
+    for name, inner in declared.items():
+        own.append((OBJECT, formulas.member(name, child(schema, inner, "properties", name))))
+
+
+def _pattern_properties(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    for pattern, inner in reader.mapping(schema, "patternProperties", argument).items():
+        reader.pattern_origins.setdefault(pattern, (schema, "patternProperties"))
+        literal = reader.document.child(schema, inner, "patternProperties", pattern)
+        reading.own.append((OBJECT, reader.formulas.member(Matching(pattern), literal)))
+
+
+def _additional_properties(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    literal = reader.document.child(schema, argument, "additionalProperties")
+    if literal == ALWAYS:
+        return
+    declared = reader.mapping(schema, "properties", schema.value.get("properties", {}))
+    patterns = reader.mapping(schema, "patternProperties", schema.value.get("patternProperties", {}))
+    keys = Others(frozenset(declared), tuple(sorted(patterns)))
+    reading.own.append((OBJECT, reader.formulas.member(keys, literal)))
+
+
+def _property_names(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    literal = reader.document.child(schema, argument, "propertyNames")
+    if literal != ALWAYS:
+        reading.own.append((OBJECT, reader.formulas.member(Spelled(literal ^ 1), NEVER)))
+
+
+def _required(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    if isinstance(argument, bool):
+        reader.fail(
+            schema, "required", "an array of strings", argument, "Boolean 'required' is draft 3; name it in the object."
+        )
+    claim = reader.formulas.claim
+    reading.own += [(OBJECT, claim(Has(name))) for name in reader.names(schema, "required", argument)]
+
+
+def _min_properties(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    reading.own.append((OBJECT, reader.formulas.count_min(reader.count(schema, "minProperties", argument))))
+
+
+def _max_properties(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    reading.own.append((OBJECT, reader.formulas.count_max(reader.count(schema, "maxProperties", argument))))
+
+
+def _depends(reader: Reader, name: str, needed: Sequence[str], reading: Reading) -> None:
+    formulas = reader.formulas
+    needs = formulas.conjunction([formulas.claim(Has(other)) for other in needed])
+    reading.own.append((OBJECT, formulas.disjunction([formulas.claim(Lacks(name)), needs])))
+
+
+def _depends_on_schema(reader: Reader, name: str, literal: Literal, reading: Reading) -> None:
+    lacks = reader.formulas.claim(Lacks(name))
+    reading.applied.append((OBJECT, AnyOf((lacks, Apply(literal)))))
+
+
+def _dependent_required(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    for name, needed in reader.mapping(schema, "dependentRequired", argument).items():
+        _depends(reader, name, reader.names(schema, "dependentRequired", needed), reading)
+
+
+def _dependent_schemas(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    for name, inner in reader.mapping(schema, "dependentSchemas", argument).items():
+        literal = reader.document.child(schema, inner, "dependentSchemas", name)
+        _depends_on_schema(reader, name, literal, reading)
+
+
+def _dependencies(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    for name, inner in reader.mapping(schema, "dependencies", argument).items():
+        if isinstance(inner, list):
+            _depends(reader, name, reader.names(schema, "dependencies", inner), reading)
+        else:
+            literal = reader.document.child(schema, inner, "dependencies", name)
+            _depends_on_schema(reader, name, literal, reading)
+
+
+def _unevaluated(keyword: str, json_type: int) -> _Handler:
+    def unevaluated(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+        if reader.document.child(schema, argument, keyword) != ALWAYS:
+            claim = reader.formulas.claim(Unevaluated(keyword))
+            reading.own.append((json_type, reader.claim_at(schema, keyword, claim)))
+
+    return unevaluated
+
+
+# ---- arrays ---------------------------------------------------------------------------------------------------------
+
+
+def _positions(reader: Reader, schema: Schema, keyword: str, argument: Json, reading: Reading) -> None:
+    for i, literal in enumerate(reader.schemas(schema, keyword, argument)):
+        reading.own.append((ARRAY, reader.formulas.item(i, literal)))
+
+
+def _items(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    if isinstance(argument, list) and schema.scope.dialect is not Dialect.DRAFT2020:
+        _positions(reader, schema, "items", argument, reading)
+        return
+    prefix = schema.value.get("prefixItems", ()) if schema.scope.dialect.value >= 2020 else ()
+    literal = reader.document.child(schema, argument, "items")
+    reading.own.append((ARRAY, reader.formulas.rest(len(prefix), literal)))
+
+
+def _prefix_items(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    _positions(reader, schema, "prefixItems", argument, reading)
+
+
+def _additional_items(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    items = schema.value.get("items")
+    literal = reader.document.child(schema, argument, "additionalItems")
+    if isinstance(items, list):
+        reading.own.append((ARRAY, reader.formulas.rest(len(items), literal)))
+
+
+def _min_items(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    reading.own.append((ARRAY, reader.formulas.count_min(reader.count(schema, "minItems", argument))))
+
+
+def _max_items(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    reading.own.append((ARRAY, reader.formulas.count_max(reader.count(schema, "maxItems", argument))))
+
+
+def _contains(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    formulas, value = reader.formulas, schema.value
+    literal = reader.document.child(schema, argument, "contains")
+    bounded = schema.scope.dialect.value >= 2019
+    least = reader.count(schema, "minContains", value["minContains"]) if bounded and "minContains" in value else 1
+    reading.own.append((ARRAY, formulas.some_item(0, literal, least)))
+    if bounded and "maxContains" in value:
+        most = reader.count(schema, "maxContains", value["maxContains"])
+        reading.own.append((ARRAY, formulas.most_item(0, literal ^ 1, most)))
+
+
+def _unique_items(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    if not isinstance(argument, bool):
+        reader.fail(schema, "uniqueItems", "true or false", argument)
+    if argument:
+        reading.own.append((ARRAY, reader.claim_at(schema, "uniqueItems", reader.formulas.claim(Unique(True)))))
+
+
+_METHODS: dict[str, _Handler] = {
+    "type": _type,
+    "enum": _enum,
+    "const": _const,
+    "$ref": _ref,
+    "allOf": _all_of,
+    "anyOf": _any_of,
+    "oneOf": _one_of,
+    "not": _not,
+    "if": _if,
+    "minimum": _bound("minimum", False),
+    "maximum": _bound("maximum", True),
+    "exclusiveMinimum": _exclusive_bound("exclusiveMinimum", False),
+    "exclusiveMaximum": _exclusive_bound("exclusiveMaximum", True),
+    "multipleOf": _multiple_of,
+    "minLength": _min_length,
+    "maxLength": _max_length,
+    "pattern": _pattern,
+    "format": _format,
+    "properties": _properties,
+    "patternProperties": _pattern_properties,
+    "additionalProperties": _additional_properties,
+    "propertyNames": _property_names,
+    "required": _required,
+    "minProperties": _min_properties,
+    "maxProperties": _max_properties,
+    "dependentRequired": _dependent_required,
+    "dependentSchemas": _dependent_schemas,
+    "dependencies": _dependencies,
+    "unevaluatedProperties": _unevaluated("unevaluatedProperties", OBJECT),
+    "items": _items,
+    "prefixItems": _prefix_items,
+    "additionalItems": _additional_items,
+    "minItems": _min_items,
+    "maxItems": _max_items,
+    "contains": _contains,
+    "uniqueItems": _unique_items,
+    "unevaluatedItems": _unevaluated("unevaluatedItems", ARRAY),
+}
+_HANDLERS: dict[Dialect, dict[str, _Handler]] = {
+    dialect: {name: method for name, method in _METHODS.items() if name in keywords_of(dialect)} for dialect in Dialect
+}

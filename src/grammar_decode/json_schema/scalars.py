@@ -1,0 +1,195 @@
+"""Formulas over booleans and numbers: the language of their texts, and whether it is plain to see that there is none."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from grammar_decode.errors import SchemaTooComplex
+from grammar_decode.ir.build import Builder
+from grammar_decode.ir.nodes import RegexId
+from grammar_decode.json_schema.claims import Bound, Integral, Multiple, OneNumber, Truth
+from grammar_decode.json_schema.decimals import floor_grid
+from grammar_decode.json_schema.formula import FALSE, TRUE, And, Formula, Formulas, Or
+from grammar_decode.json_schema.numbers import NumberConstraint, NumberTooComplex, Numerals, exact
+from grammar_decode.json_schema.read import Reader
+
+#: An and over ors is spread out up to this many ranges: `number, below 1 or above 5` is two ranges, not an intersection.
+MOST_RANGES = 64
+
+
+def truths(formulas: Formulas, formula: Formula) -> int:
+    """Which booleans satisfy a formula: bit 0 for false, bit 1 for true."""
+    record = formulas.records[formula]
+    if isinstance(record, bool):
+        return 3 if record else 0
+    if isinstance(record, And):
+        found = 3
+        for part in record.parts:
+            found &= truths(formulas, part)
+        return found
+    if isinstance(record, Or):
+        found = 0
+        for part in record.parts:
+            found |= truths(formulas, part)
+        return found
+    assert isinstance(record, Truth)
+    return 2 if record.value else 1
+
+
+class Numbers:
+    """The number formulas of one compilation."""
+
+    def __init__(self, builder: Builder, formulas: Formulas, reader: Reader, numerals: Numerals) -> None:
+        self.builder = builder
+        self.formulas = formulas
+        self.reader = reader
+        self.numerals = numerals
+        self._languages: dict[Formula, RegexId] = {}
+
+    # ---- numbers one by one ----
+
+    def accepts(self, formula: Formula, value: Decimal) -> bool:
+        """Whether a number satisfies the formula."""
+        record = self.formulas.records[formula]
+        if isinstance(record, bool):
+            return record
+        if isinstance(record, And):
+            return all(self.accepts(part, value) for part in record.parts)
+        if isinstance(record, Or):
+            return any(self.accepts(part, value) for part in record.parts)
+        if isinstance(record, OneNumber):
+            return any(exact(v) == value for v in record.values) == record.positive
+        if isinstance(record, Bound):
+            if value == record.value:
+                return record.inclusive
+            return (value < record.value) == record.upper
+        if isinstance(record, Integral):
+            return (value == floor_grid(value, 0)) == record.positive
+        assert isinstance(record, Multiple)
+        return _is_multiple(value, record.divisor) == record.positive
+
+    def finite(self, formula: Formula) -> tuple[int | float | Decimal, ...] | None:
+        """The numbers of a formula that is known to have few of them; None for any other."""
+        record = self.formulas.records[formula]
+        if formula == FALSE:
+            return ()
+        if isinstance(record, OneNumber):
+            return record.values if record.positive else None
+        if isinstance(record, Or):
+            found: dict[Decimal, int | float | Decimal] = {}
+            for branch in record.parts:
+                values = self.finite(branch)
+                if values is None:
+                    return None
+                found.update({exact(v): v for v in values})
+            return tuple(found.values())
+        if isinstance(record, And):
+            known = [values for values in map(self.finite, record.parts) if values is not None]
+            if known:
+                return tuple(v for v in min(known, key=len) if self.accepts(formula, exact(v)))
+        return None
+
+    def is_empty(self, formula: Formula) -> bool:
+        """Whether it is plain to see that no number satisfies the formula."""
+        if formula <= TRUE:
+            return formula == FALSE
+        values = self.finite(formula)
+        if values is not None:
+            return not values
+        if isinstance(self.formulas.records[formula], Or):
+            return all(self.is_empty(branch) for branch in self.formulas.branches(formula))
+        return self._constraint(self.formulas.conjuncts(formula))[0].is_empty()
+
+    # ---- the language ----
+
+    def language(self, formula: Formula) -> RegexId:
+        """The texts of the numbers."""
+        known = self._languages.get(formula)
+        if known is None:
+            known = self._languages[formula] = self._language(formula)
+        return known
+
+    def _language(self, formula: Formula) -> RegexId:
+        builder = self.builder
+        if formula == FALSE:
+            return builder.empty
+        values = self.finite(formula)
+        if values is not None:
+            return builder.alternate(*[self.numerals.value(v) for v in values])
+        if isinstance(self.formulas.records[formula], Or):
+            return builder.alternate(*[self.language(branch) for branch in self.formulas.branches(formula)])
+        spread = self._spread(formula)
+        if spread != formula:
+            return self.language(spread)
+        try:
+            return self._conjunction(self.formulas.conjuncts(formula))
+        except NumberTooComplex as error:
+            raise self._too_complex(formula, error) from error
+
+    def _spread(self, formula: Formula) -> Formula:
+        """An and over ors as an or over ands, where that is small."""
+        formulas = self.formulas
+        ways: list[list[Formula]] = [[]]
+        for part in formulas.conjuncts(formula):
+            branches = formulas.branches(part)
+            ways = [[*way, branch] for way in ways for branch in branches]
+            if len(ways) > MOST_RANGES:
+                return formula
+        conjunctions = [formulas.conjunction(way) for way in ways]
+        return formulas.disjunction([c for c in conjunctions if not self.is_empty(c)])
+
+    def _constraint(self, parts: tuple[Formula, ...]) -> tuple[NumberConstraint, list[Formula]]:
+        """What of a conjunction is a range with divisors, and the rest."""
+        met = NumberConstraint()
+        rest = []
+        for part in parts:
+            record = self.formulas.records[part]
+            if isinstance(record, Bound):
+                if record.upper:
+                    more = NumberConstraint(high=record.value, high_inclusive=record.inclusive)
+                else:
+                    more = NumberConstraint(low=record.value, low_inclusive=record.inclusive)
+            elif isinstance(record, Integral) and record.positive:
+                more = NumberConstraint(integer=True)
+            elif isinstance(record, Multiple) and record.positive:
+                more = NumberConstraint(multiples=(record.divisor,))
+            else:
+                rest.append(part)
+                continue
+            met = met.meet(more)
+        return met, rest
+
+    def _conjunction(self, parts: tuple[Formula, ...]) -> RegexId:
+        builder, numerals = self.builder, self.numerals
+        met, rest = self._constraint(parts)
+        languages = [numerals.language(met)]
+        for part in rest:
+            record = self.formulas.records[part]
+            if isinstance(record, Integral):
+                languages.append(numerals.non_integers)
+            elif isinstance(record, Multiple):
+                languages.append(numerals.not_multiple_of(record.divisor))
+            elif isinstance(record, OneNumber):
+                excluded = [numerals.interval(exact(v), True, exact(v), True) for v in record.values]
+                excluded += [numerals.value(v) for v in record.values]
+                languages.append(builder.complement(builder.alternate(*excluded)))
+            else:
+                languages.append(self.language(part))
+        return builder.intersect(*languages)
+
+    def _too_complex(self, formula: Formula, error: NumberTooComplex) -> SchemaTooComplex:
+        origins = [self.reader.origins.get(claim) for claim in self.formulas.claims_of(formula)]
+        found = next((origin for origin in origins if origin is not None), None)
+        location = found[0].at(found[1]) if found else None
+        return SchemaTooComplex(str(error), limit=error.limit, location=location)
+
+
+def _is_multiple(value: Decimal, divisor: Decimal) -> bool:
+    places = max(0, -_exponent(value), -_exponent(divisor))
+    return floor_grid(value, places) % floor_grid(divisor, places) == 0
+
+
+def _exponent(value: Decimal) -> int:
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int), "not a finite number"
+    return exponent
