@@ -62,6 +62,19 @@ class Report:
         """The keywords that are enforced, and beyond that restricted in how a value may be written."""
         return tuple(entry for entry in self.entries if entry.outcome is Outcome.RESTRICTED)
 
+    def to_json(self) -> list[list[str]]:
+        """The entries as plain data: location, keyword, outcome, detail."""
+        return [[entry.location, entry.keyword, entry.outcome.value, entry.detail] for entry in self.entries]
+
+    @classmethod
+    def from_json(cls, rows: Sequence[Sequence[str]]) -> Report:
+        """The inverse of :meth:`to_json`. Raises ValueError on anything else."""
+        report = cls((), JsonOptions(), ())
+        report.__dict__["entries"] = tuple(
+            Entry(location, keyword, Outcome(outcome), detail) for location, keyword, outcome, detail in rows
+        )
+        return report
+
     def _entries_of(self, schema: Schema) -> Iterator[Entry]:
         dialect = schema.scope.dialect
         known = keywords_of(dialect)

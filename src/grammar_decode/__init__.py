@@ -1,0 +1,56 @@
+"""Constrained decoding: a JSON Schema becomes an automaton, its state a mask over the vocabulary.
+
+    import grammar_decode as gd
+
+    vocab = gd.Vocabulary.from_tokenizer(tokenizer)
+    grammar = gd.compile_json_schema({"type": "object", "properties": {"age": {"type": "integer"}}})
+    matcher = gd.GrammarMatcher(grammar, vocab)
+    bitmask = gd.allocate_token_bitmask(1, vocab.size)
+    matcher.fill_next_token_bitmask(bitmask)
+    gd.apply_token_bitmask_inplace(logits, bitmask)
+"""
+
+from grammar_decode.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
+from grammar_decode.errors import (
+    BitmaskError,
+    GrammarDecodeError,
+    MatcherError,
+    PatternError,
+    SchemaError,
+    SchemaTooComplex,
+    SerializationError,
+    UnsatisfiableSchema,
+    UnsupportedSchema,
+    VocabularyError,
+)
+from grammar_decode.generate import GenerationResult, generate
+from grammar_decode.grammar import Grammar, compile_json_schema
+from grammar_decode.json_schema.options import JsonOptions
+from grammar_decode.limits import Limits
+from grammar_decode.matcher import GrammarMatcher
+from grammar_decode.vocabulary import Vocabulary
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BitmaskError",
+    "GenerationResult",
+    "Grammar",
+    "GrammarDecodeError",
+    "GrammarMatcher",
+    "JsonOptions",
+    "Limits",
+    "MatcherError",
+    "PatternError",
+    "SchemaError",
+    "SchemaTooComplex",
+    "SerializationError",
+    "UnsatisfiableSchema",
+    "UnsupportedSchema",
+    "Vocabulary",
+    "VocabularyError",
+    "allocate_token_bitmask",
+    "apply_token_bitmask_inplace",
+    "compile_json_schema",
+    "generate",
+]

@@ -1,0 +1,142 @@
+"""A compiled grammar, and the way from a JSON Schema to it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from grammar_decode import _core
+from grammar_decode.errors import SchemaError, SerializationError, UnsatisfiableSchema
+from grammar_decode.ir import nodes as ir
+from grammar_decode.ir.encode import decode, encode
+from grammar_decode.json_schema.compile import compile_schema
+from grammar_decode.json_schema.options import JsonOptions
+from grammar_decode.json_schema.report import Report
+from grammar_decode.limits import Limits
+
+_MAGIC = b"GDGR"
+_VERSION = 1
+_HEADER = struct.Struct("<4s3I16s")  # magic, version, bytes of the IR, bytes of the JSON part, checksum of both
+
+
+class Grammar:
+    """A schema compiled for every vocabulary. Immutable; share it between threads, requests and processes (it pickles).
+
+    Made by :func:`compile_json_schema` or :meth:`from_bytes`. ``report`` says what became of each keyword.
+    """
+
+    __slots__ = ("_core_grammar", "_encoded", "_ir", "_report", "limits", "origins")
+
+    def __init__(
+        self, encoded: bytes, report: Report, origins: tuple[str, ...], limits: Limits, grammar_ir: ir.Grammar | None = None
+    ) -> None:
+        self._encoded = encoded
+        self._report = report
+        self._ir = grammar_ir
+        self.limits = limits
+        #: For each node of the IR, the schema location that it came from; "" where there is no single one.
+        self.origins = origins
+        self._core_grammar = _core.Grammar(encoded, limits.max_states)
+
+    @property
+    def report(self) -> Report:
+        """What became of each keyword of the schema: enforced, enforced with a stated restriction, annotation."""
+        return self._report
+
+    @property
+    def ir(self) -> ir.Grammar:
+        """The grammar as plain data, for the reference matcher and for reading."""
+        if self._ir is None:
+            self._ir = decode(self._encoded)
+        return self._ir
+
+    def to_bytes(self) -> bytes:
+        """The grammar, its report and its limits, with a version and a checksum."""
+        rest = json.dumps(
+            {
+                "report": self._report.to_json(),
+                "origins": self.origins,
+                "limits": {name: getattr(self.limits, name) for name in Limits.__slots__},
+            },
+            separators=(",", ":"),
+        ).encode("utf-8", "surrogatepass")
+        checksum = _checksum(self._encoded, rest)
+        return _HEADER.pack(_MAGIC, _VERSION, len(self._encoded), len(rest), checksum) + self._encoded + rest
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Grammar:
+        """The inverse of :meth:`to_bytes`. Raises :class:`SerializationError` on damaged data or another version."""
+        if len(data) < _HEADER.size or data[:4] != _MAGIC:
+            raise SerializationError("This is not a grammar: it does not begin with GDGR. Pass what Grammar.to_bytes gave.")
+        _, version, ir_size, rest_size, checksum = _HEADER.unpack_from(data)
+        if version != _VERSION:
+            raise SerializationError(
+                f"The grammar was written in format {version}; this release reads {_VERSION}. Compile the schema again."
+            )
+        if len(data) != _HEADER.size + ir_size + rest_size:
+            raise SerializationError("The grammar is truncated, or bytes were appended to it.")
+        encoded = data[_HEADER.size : _HEADER.size + ir_size]
+        rest = data[_HEADER.size + ir_size :]
+        if _checksum(encoded, rest) != checksum:
+            raise SerializationError("The grammar is damaged: its checksum does not fit. Compile the schema again.")
+        try:
+            parts = json.loads(rest.decode("utf-8", "surrogatepass"))
+            report = Report.from_json(parts["report"])
+            limits = Limits(**parts["limits"])
+            origins = tuple(parts["origins"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise SerializationError(f"The grammar's report can't be read: {error}") from error
+        return cls(encoded, report, origins, limits)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Grammar.from_bytes, (self.to_bytes(),))
+
+    def __repr__(self) -> str:
+        return f"<Grammar of {len(self.origins)} nodes, {len(self._encoded)} bytes>"
+
+
+def _checksum(encoded: bytes, rest: bytes) -> bytes:
+    return hashlib.blake2b(encoded + rest, digest_size=16).digest()
+
+
+def compile_json_schema(
+    schema: Any,
+    options: JsonOptions | None = None,
+    *,
+    resources: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+) -> Grammar:
+    """Compile a JSON Schema to a grammar of the JSON texts that it validates, spelled as ``options`` allow.
+
+    ``schema`` is a dict, a bool, or the text of one (str or bytes). ``resources`` maps URIs to schemas that ``$ref`` may
+    name; nothing is ever fetched. Drafts 4, 6, 7, 2019-09 and 2020-12 are read by their own rules.
+
+    Raises :class:`SchemaError` (not a schema, or an unresolvable reference), :class:`UnsupportedSchema`,
+    :class:`UnsatisfiableSchema`, :class:`SchemaTooComplex`; each names the place in the schema and what to change.
+
+    >>> grammar = compile_json_schema({"type": "object", "properties": {"age": {"type": "integer"}}})
+    """
+    limits = limits or Limits()
+    if isinstance(schema, (str, bytes, bytearray)):
+        schema = _parse(schema)
+    grammar_ir, report = compile_schema(schema, options or JsonOptions(), dict(resources or {}), limits)
+    grammar = Grammar(encode(grammar_ir), report, grammar_ir.origins, limits, grammar_ir)
+    if grammar._core_grammar.is_empty():
+        raise UnsatisfiableSchema(
+            "the schema is unsatisfiable: no JSON document matches it",
+            location="#",
+            hint="Look for keywords that contradict each other, or a required property whose schema nothing satisfies.",
+        )
+    return grammar
+
+
+def _parse(text: str | bytes | bytearray) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise SchemaError("The schema is nested too deeply to be read as JSON.") from None
+    except ValueError as error:
+        raise SchemaError(f"The schema is not JSON: {error}.", hint="Pass a dict, or the text of a JSON document.") from None

@@ -1,0 +1,108 @@
+"""The matcher of one sequence: which tokens may come next, and the state behind those that came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from grammar_decode import _core
+from grammar_decode.expected import describe
+from grammar_decode.grammar import Grammar
+from grammar_decode.vocabulary import Vocabulary
+
+
+class GrammarMatcher:
+    """Follows one sequence of tokens through a grammar. One sequence, one matcher; different matchers may run in
+    different threads, and the native calls release the GIL.
+
+    ``stop_token_ids`` replace the vocabulary's for this sequence. Raises :class:`UnsatisfiableSchema` if no document can
+    be finished with the tokens of this vocabulary.
+
+    A token that the grammar does not allow is refused with False, and the state stays as it was.
+    """
+
+    __slots__ = (
+        "_matcher",
+        "accept_token",
+        "fill_next_token_bitmask",
+        "grammar",
+        "vocabulary",
+    )
+
+    def __init__(
+        self, grammar: Grammar, vocabulary: Vocabulary, *, stop_token_ids: Iterable[int] | None = None
+    ) -> None:
+        stops = [] if stop_token_ids is None else list(stop_token_ids)
+        self._bind(grammar, vocabulary, _core.Matcher(grammar._core_grammar, vocabulary._core_vocabulary, stops))
+
+    def _bind(self, grammar: Grammar, vocabulary: Vocabulary, matcher: _core.Matcher) -> None:
+        self.grammar = grammar
+        self.vocabulary = vocabulary
+        self._matcher = matcher
+        #: ``fill_next_token_bitmask(bitmask, index=0)``: write the mask of the next token to row ``index``. ``bitmask`` is int32, numpy
+        #: or torch on the CPU, of shape (batch, ceil(size / 32)). After termination the row holds the stop tokens.
+        self.fill_next_token_bitmask = matcher.fill_next_token_bitmask
+        #: ``accept_token(token_id) -> bool``: go on behind a token; False (and no change) if it is not allowed. An id outside
+        #: of the vocabulary raises :class:`MatcherError`.
+        self.accept_token = matcher.accept_token
+
+    def accept_tokens(self, token_ids: Sequence[int]) -> bool:
+        """Accept all of the tokens, or none of them. Each is a step of its own for :meth:`rollback`."""
+        return self._matcher.accept_tokens(list(token_ids))
+
+    def validate_tokens(self, token_ids: Sequence[int]) -> int:
+        """How many of the tokens would be accepted one after another; the state is unchanged."""
+        return self._matcher.validate_tokens(list(token_ids))
+
+    def accept_bytes(self, data: bytes) -> bool:
+        """Go on behind ``data`` as text; one step for :meth:`rollback`. False (and no change) if it is not allowed."""
+        return self._matcher.accept_bytes(data)
+
+    def count_accepted_bytes(self, data: bytes) -> int:
+        """How many bytes of ``data`` stay within the language; the state is unchanged."""
+        return self._matcher.count_accepted_bytes(data)
+
+    def rollback(self, num_steps: int = 1) -> None:
+        """Take back the last steps, a stop token too. Raises :class:`MatcherError` (and changes nothing) if there are fewer."""
+        self._matcher.rollback(num_steps)
+
+    def fork(self) -> GrammarMatcher:
+        """An independent matcher in the same state. O(1): the history is shared."""
+        twin = object.__new__(type(self))
+        twin._bind(self.grammar, self.vocabulary, self._matcher._copy_state())
+        return twin
+
+    def reset(self) -> None:
+        """Back to the beginning, with no history."""
+        self._matcher.reset()
+
+    @property
+    def num_steps(self) -> int:
+        """How many steps :meth:`rollback` can take back."""
+        return self._matcher.num_steps
+
+    def is_accepting(self) -> bool:
+        """Whether the document is complete, so that a stop token is allowed."""
+        return self._matcher.is_accepting()
+
+    def is_terminated(self) -> bool:
+        """Whether a stop token was accepted."""
+        return self._matcher.is_terminated()
+
+    def allowed_bytes(self) -> bytes:
+        """The bytes that may come next, in increasing order."""
+        return self._matcher.allowed_bytes()
+
+    def describe_expected(self) -> str:
+        """What may come next, in words, for messages."""
+        return describe(self._matcher.expectations(), self._matcher.allowed_bytes(), self.grammar.origins)
+
+    def __copy__(self) -> GrammarMatcher:
+        return self.fork()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> GrammarMatcher:
+        return self.fork()
+
+    def __repr__(self) -> str:
+        state = "terminated" if self.is_terminated() else "complete" if self.is_accepting() else "open"
+        return f"<GrammarMatcher {state} after {self.num_steps} steps>"
