@@ -17,7 +17,7 @@ BYTES = gd.Vocabulary([*(bytes([byte]) for byte in range(256)), None], stop_toke
 
 GOOD: list[tuple[str, Any]] = [
     ("person", {"name": "Bob", "age": 42, "tags": ["a", "b"]}),
-    ("person", {"name": "Zoë", "age": 0, "email": "zoe@example.org", "tags": ["x"]}),
+    ("person", {"name": "Zoë", "age": 0, "tags": ["x"]}),
     (
         "order",
         {
