@@ -131,6 +131,11 @@ def test_an_optional_name_is_off_the_ballot_when_the_rest_of_the_count_belongs_t
     assert language(grammar, JSON_BYTES) == {b'{"b":1,"1":1}'}
 
 
+def test_a_claimed_count_is_reached_with_members_that_no_claim_speaks_of() -> None:
+    grammar = Sketch(TIGHT).object([b"a", b"b"], ranks=(0, 1), claims=(ir.CountMin(2),), formula=0)
+    assert language(grammar, JSON_BYTES) == {b'{"a":1,"b":1}'}
+
+
 def test_min_count_keeps_the_object_open() -> None:
     grammar = Sketch(TIGHT).object([b"a", b"b"], ranks=(0, 1), min_count=2)
     assert language(grammar, JSON_BYTES) == {b'{"a":1,"b":1}'}
@@ -264,6 +269,19 @@ def test_a_grammar_that_the_vocabulary_can_not_spell_is_refused() -> None:
     with pytest.raises(VocabularyError):
         ReferenceMatcher(grammar, [*singles, b"a", b'{"a":1}'], [len(singles)])  # the only "a" is a stop token
     assert ReferenceMatcher(grammar, [*singles, b"a", b'{"a":1}'], []).allowed_tokens()
+
+
+def test_a_pattern_key_that_only_a_longer_token_spells_uses_up_none_of_the_others() -> None:
+    b = Sketch(TIGHT)
+    grammar = b.object([], [b.literals([b"a", b"b", b"q"])], min_count=2)
+    singles = [bytes((byte,)) for byte in b'{}",:1ab']
+    matcher = ReferenceMatcher(grammar, [*singles, b'"q":1'], [])
+    assert matcher.accept_bytes(b'{"a":1,')
+    assert matcher.allowed_tokens() == {2, 8}
+    assert matcher.accept_token(8)
+    assert matcher.allowed_tokens() == {1, 3}
+    assert matcher.accept_bytes(b',"b":1')
+    assert matcher.allowed_tokens() == {1}
 
 
 def test_a_longer_token_may_hold_a_byte_that_is_no_token() -> None:
