@@ -26,9 +26,10 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
-MALFORMED = ["", "- 1", "1 ", " 1", "1\n", "\u0661"] + words(
-    "- +1 .5 1. -.5 1e 1e+ 1.e5 00 01 -01 00000000106 00.5 0x1 1_0 1,0 --1 1- 1.5.2 1e5.5 1e5e5 Infinity NaN"
+MALFORMED = words(
+    "- +1 .5 1. -.5 1e 1e+ 1.e5 00 01 -01 00000000106 00.5 0x1 1_0 1,0 --1 1- 1.5.2 1e5.5 1e5e5 Infinity NaN \u0661"
 )
+MALFORMED += ["", "- 1", "1 ", " 1", "1\n"]
 
 numerals = {mode: Numerals(Builder(), mode) for mode in ("canonical", "any")}
 canonical, every = numerals["canonical"], numerals["any"]
@@ -89,14 +90,14 @@ def test_what_is_no_json_number_is_never_accepted(mode: str, c: NumberConstraint
 
 
 @pytest.mark.parametrize("mode", numerals)
-def test_all_short_strings_over_the_alphabet_of_numbers_follow_the_grammar(mode: str) -> None:
+def test_mode_any_takes_every_short_finite_number_and_nothing_else(mode: str) -> None:
     n = numerals[mode]
     for length in range(1, 6):
         for text in map(bytes, product(b"019.-+e", repeat=length)):
             if accepts(n, n.numbers, text):
                 assert JSON_NUMBER.fullmatch(text), text
             elif mode == "any" and JSON_NUMBER.fullmatch(text):
-                assert re.search(rb"e\+?[19]", text), text  # an exponent above the window, as in 10e99
+                assert math.isinf(float(text)), text
 
 
 @pytest.mark.parametrize(
@@ -392,7 +393,7 @@ def test_bounded_integers_are_plain_expressions_without_intersection() -> None:
 #: Every divisor of the MaskBench and JSON-Schema-Test-Suite schemas but 0.123456789, and a few more.
 DIVISORS = words(
     "1 1.0 2 3 4 5 6 7 8 9 10 11 12 13 15 16 20 24 33 44 77 256 429 0.01 0.1 0.25 0.5 1.5 2.5 0.0001 "
-    "1e-8 0.3 0.75 50 25 27 21 1000 0.125"
+    "1e-8 0.3 0.75 50 25 21 39 1000 0.125"
 )
 
 

@@ -16,7 +16,7 @@ In both modes
 
 ``any``: every spelling, except
     * A number with no bound, or bounded by 0 alone: with an exponent 1 .. 100, at most 208 digits before the point.
-    * Otherwise, exponents -WINDOW .. WINDOW: at most 308 digits before the point, less the exponent if it is above zero.
+    * Otherwise, exponents -WINDOW .. WINDOW: at most 308 digits before the point, less the exponent if positive.
     * Other exponents: one digit before the point, which is not zero unless the value is.
     * multipleOf m * 10**-k, and integers (m = 1, k = 0), with another exponent: as many fraction digits as keep the
       value a multiple of 10**-k (of 10**(a - k) where m has a factor 2**a or 5**a); above FULL_DIGITS as many as there;
@@ -61,7 +61,7 @@ FULL_DIGITS = 25
 #: Exponents go down to -LOWEST_EXPONENT.
 LOWEST_EXPONENT = 999
 #: Ranges with no more multiples than this are a set of literals rather than an automaton.
-FEW_MULTIPLES = 300
+FEW_MULTIPLES = 1_000
 #: ... and with no more than this where there is no automaton.
 MOST_MULTIPLES = 20_000
 #: Mode "any" spells multiples of 2**a and 5**a with exponents up to this a.
@@ -379,7 +379,7 @@ class Numerals:
         return self._exponential(r, grid, WINDOW)
 
     def _exponential(self, r: _Range, grid: int | None, window: int) -> RegexId:
-        """Spellings with an exponent outside -window .. window and one digit before the point, which is zero only for zero."""
+        """Spellings with an exponent outside -window .. window, and one digit before the point: zero for zero only."""
         b = self.builder
         parts: list[RegexId] = []
         if r.low == 0 and r.low_inclusive:
