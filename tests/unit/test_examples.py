@@ -34,13 +34,13 @@ GOOD: list[tuple[str, Any]] = [
         "comment",
         {"author": "ann", "text": "hi", "replies": [{"author": "tom", "text": "yo", "likes": 3, "replies": []}]},
     ),
-    ("api_error", {"status": 404, "code": "not_found", "message": "No such user."}),
+    ("api_error", {"status": 404, "message": "No such user.", "code": "not_found"}),
     (
         "api_error",
         {
             "status": 400,
-            "code": "bad_request",
             "message": "The email is missing.",
+            "code": "bad_request",
             "retry_after_seconds": None,
             "details": [{"field": "user.email", "problem": "is required"}],
         },
@@ -62,9 +62,9 @@ BAD: list[tuple[str, Any]] = [
     ),
     ("event", {"kind": "click", "product": "tea", "amount": 3}),
     ("event", {"kind": "click", "position": [1, 2, 3]}),
-    ("comment", {"author": "ann", "text": "hi", "replies": [{"author": "t", "text": "yo", "replies": []}]}),
-    ("api_error", {"status": 200, "code": "not_found", "message": "No such user."}),
-    ("api_error", {"status": 404, "code": "not_found", "message": "No such user.", "extra": 1}),
+    ("comment", {"author": "ann", "text": "hi", "replies": [{"author": "t", "text": "yo"}]}),
+    ("api_error", {"status": 200, "message": "No such user.", "code": "not_found"}),
+    ("api_error", {"status": 404, "message": "No such user.", "code": "not_found", "extra": 1}),
 ]
 
 

@@ -47,7 +47,9 @@ def check_command(
     if as_json:
         print_json({"enforced": True, "entries": entries, "compile_seconds": seconds, "grammar_bytes": size})
         return
-    table = Table("keyword", "location", "what became of it", box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("keyword", "location", "what became of it"):
+        table.add_column(heading, overflow="fold")  # never cut a location short
     for entry in entries:
         outcome = Text(entry["outcome"], style="yellow" if "annotation" in entry["outcome"] else "green")
         if entry["detail"]:

@@ -18,7 +18,7 @@ from rich.text import Text
 from grammar_decode.errors import GrammarDecodeError, SchemaError
 
 if TYPE_CHECKING:
-    from grammar_decode import Grammar, JsonOptions, Vocabulary
+    from grammar_decode import Grammar, GrammarMatcher, JsonOptions, Vocabulary
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -165,18 +165,11 @@ def progress() -> Iterator[Callable[[str, float | None], None]]:
         yield report
 
 
-def feed(matcher: Any, text: bytes) -> int:
+def feed(matcher: GrammarMatcher, text: bytes) -> int:
     """Accept as much of `text` as the language allows; return the offset of the first byte that leaves it."""
-    chunk = 4096
-    at = 0
-    while at < len(text):
-        if matcher.accept_bytes(text[at : at + chunk]):
-            at += len(text[at : at + chunk])
-        elif chunk == 1:
-            break
-        else:
-            chunk = max(1, chunk // 16)
-    return at
+    offset = matcher.count_accepted_bytes(text)
+    matcher.accept_bytes(text[:offset])
+    return offset
 
 
 def excerpt(text: bytes, offset: int, *, width: int = 100) -> tuple[int, int, str, str]:

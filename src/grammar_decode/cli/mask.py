@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -103,7 +104,7 @@ def _read_vocabulary(path: Path) -> Vocabulary:
 
     if not path.is_file():
         fail(f"{path}: no such file")
-    readers = {
+    readers: dict[str, Callable[[Path], Vocabulary]] = {
         ".json": Vocabulary.from_tokenizer_json,
         ".gguf": Vocabulary.from_gguf,
         ".tiktoken": _read_tiktoken,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from grammar_decode import GrammarMatcher
 from grammar_decode.cli.common import (
     EscapesOption,
     JsonOption,
@@ -54,7 +55,7 @@ def validate_command(
     """
     if schema == instance == "-":
         fail("only one of SCHEMA and INSTANCE can be standard input")
-    chosen = {"key_order": key_order, "whitespace": whitespace, "escapes": escapes, "numbers": numbers}
+    chosen: dict[str, str] = {"key_order": key_order, "whitespace": whitespace, "escapes": escapes, "numbers": numbers}
     schema_text = read_schema(schema)
     text = read_bytes(instance)
     text = text.removesuffix(b"\n").removesuffix(b"\r")
@@ -99,12 +100,12 @@ def _print_refusal(text: bytes, offset: int, expected: str, needed: dict[str, st
     stderr.print(Text(f"expected here: {expected}"), soft_wrap=True)
     if needed:
         flags = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in needed.items())
-        stderr.print(Text(f"The value is valid, only its spelling is not the chosen one: {flags} accepts it."))
+        stderr.print(
+            Text(f"The value is valid, only its spelling is not the chosen one: {flags} accepts it."), soft_wrap=True
+        )
 
 
-def _matcher(schema_text: str, chosen: dict[str, str]) -> Any:
-    from grammar_decode import GrammarMatcher
-
+def _matcher(schema_text: str, chosen: dict[str, str]) -> GrammarMatcher:
     return GrammarMatcher(compiled(schema_text, json_options(**chosen)), byte_vocabulary())
 
 
@@ -113,7 +114,7 @@ def _options_that_accept(schema_text: str, chosen: dict[str, str], text: bytes) 
 
     def accepts(options: dict[str, str]) -> bool:
         matcher = _matcher(schema_text, options)
-        return feed(matcher, text) == len(text) and bool(matcher.is_accepting())
+        return feed(matcher, text) == len(text) and matcher.is_accepting()
 
     if not accepts({**chosen, **_WIDEST}):
         return None
