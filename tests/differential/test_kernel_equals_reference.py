@@ -140,6 +140,9 @@ def walk(pair: Pair, rng: random.Random, steps: int) -> None:
     for _ in range(steps):
         allowed = pair.allowed()
         assert allowed, f"{pair.where()}\nthe mask is empty"
+        if pair.reference.is_terminated():
+            assert not pair.accept(allowed[0])
+            break
         assert pair.accept(choose(pair, allowed, rng))
 
 
@@ -170,6 +173,8 @@ def test_both_accept_exactly_the_tokens_of_the_mask_and_never_reach_an_empty_one
 ) -> None:
     pair = make_pair(grammar, vocabulary)
     for _ in range(4):
+        if pair.reference.is_terminated():
+            break
         allowed = pair.allowed()
         for token_id in range(vocabulary.size):
             if pair.accept(token_id):
@@ -191,7 +196,7 @@ def test_rollback_restores_every_mask(grammar: ir.Grammar, vocabulary: TestVocab
             count = rng.randrange(1, len(masks))
             pair.rollback(count)
             del masks[len(masks) - count :]
-        else:
+        elif not pair.reference.is_terminated():
             assert pair.accept(choose(pair, pair.allowed(), rng))
             masks.append(pair.kernel_mask())
         assert np.array_equal(pair.kernel_mask(), masks[-1]), pair.where()
@@ -209,7 +214,7 @@ def test_a_fork_goes_its_own_way(grammar: ir.Grammar, vocabulary: TestVocabulary
     fork = pair.kernel._copy_state()
     walk(pair, rng, 4)
     assert np.array_equal(pair.kernel_mask(fork), mask), pair.where()
-    assert fork.accept_token(rng.choice(sorted(_ids(mask))))
+    assert fork.is_terminated() or fork.accept_token(rng.choice(sorted(_ids(mask))))
     pair.allowed()
 
 
@@ -220,18 +225,18 @@ def test_validate_counts_the_tokens_that_the_reference_accepts(
 ) -> None:
     pair = make_pair(grammar, vocabulary)
     walk(pair, rng, 3)
-    tokens = []
-    for _ in range(5):
+    tokens: list[int] = []
+    while len(tokens) < 5 and not pair.reference.is_terminated():
         tokens.append(choose(pair, sorted(pair.reference.allowed_tokens()), rng))
         assert pair.reference.accept_token(tokens[-1])
     for tail in ([], [rng.randrange(vocabulary.size)], [vocabulary.size - 1]):
-        expected = 5
+        expected = len(tokens)
         for token_id in tail:
             if pair.reference.accept_token(token_id):
                 expected += 1
                 pair.reference.rollback(1)
         assert pair.kernel.validate_tokens(tokens + tail) == expected, pair.where()
-    pair.reference.rollback(5)
+    pair.reference.rollback(len(tokens))
     pair.allowed()
 
 

@@ -59,18 +59,18 @@ class ReferenceMatcher:
         return bool(after)
 
     def accept_token(self, token_id: int) -> bool:
-        """Read a token; False and no change if it is not in the mask."""
+        """Read a token; False and no change if it may not come. After a stop token nothing may."""
         if not 0 <= token_id < self.size:
             raise MatcherError(f"token id {token_id} is out of range; the vocabulary has {self.size} ids")
         if token_id in self.stop_token_ids:
-            if not self.is_accepting():
+            if self.is_terminated() or not self.is_accepting():
                 return False
             self._history.append((self.configuration, True))
             return True
         return token_id in self._texts and self.accept_bytes(self._texts[token_id])
 
     def allowed_tokens(self) -> set[int]:
-        """The ids that :meth:`accept_token` accepts now."""
+        """The ids that :meth:`accept_token` accepts now; after a stop token, the stop tokens."""
         allowed: set[int] = set(self.stop_token_ids) if self.is_accepting() else set()
         if not self.is_terminated():
             steps: dict[tuple[Configuration, int], Configuration] = {}
