@@ -1,4 +1,7 @@
-"""JSON Schema to the IR. Reading order: `keywords`, `document`, `claims`, `formula`, `read`, `combine`, `lower`, `compile`."""
+"""JSON Schema to the IR.
+
+Reading order: `keywords`, `document`, `claims`, `formula`, `read`, `combine`, `lower`, `compile`.
+"""
 
 from grammar_decode.json_schema.compile import compile_schema
 from grammar_decode.json_schema.options import JsonOptions

@@ -80,9 +80,9 @@ class _ArrayLowering:
         if isinstance(record, (Item, Rest)):
             self.facts.append(record)
         elif isinstance(record, CountMin):
-            self.low = max(self.low, record.count)
+            self.low = max(self.low, record.times)
         elif isinstance(record, CountMax):
-            self.high = record.count if self.high is None else min(self.high, record.count)
+            self.high = record.times if self.high is None else min(self.high, record.times)
         else:
             self.rest.append(part)
 
@@ -95,20 +95,20 @@ class _ArrayLowering:
     def _classes(self) -> None:
         """One class for each position that a claim tells from the later ones, and one for the rest."""
         prefix = 0
-        for record in self.facts:
-            prefix = max(prefix, record.index + 1 if isinstance(record, Item) else record.start)
+        for fact in self.facts:
+            prefix = max(prefix, fact.place + 1 if isinstance(fact, Item) else fact.start)
         for part in self.rest:
             for claim in self.formulas.claims_of(part):
                 record = self.formulas.records[claim]
                 if isinstance(record, Item):
-                    prefix = max(prefix, record.index + 1)
+                    prefix = max(prefix, record.place + 1)
                 elif isinstance(record, (Rest, SomeItem, MostItem)):
                     prefix = max(prefix, record.start)
         if self.high is not None:
             prefix = min(prefix, self.high)
         self.bases = [{} for _ in range(prefix + 1)]
-        for record in self.facts:
-            self._add(record)
+        for fact in self.facts:
+            self._add(fact)
 
     @property
     def prefix(self) -> int:
@@ -116,9 +116,10 @@ class _ArrayLowering:
 
     def _ids(self, claim: Item | Rest | SomeItem | MostItem) -> range:
         """The classes that a claim speaks of, as far as items of them may be there."""
+        end = self.prefix + (self.high is None or self.high > self.prefix)
         if isinstance(claim, Item):
-            return range(claim.index, min(claim.index + 1, self.prefix + (self.high is None or self.high > self.prefix)))
-        return range(claim.start, self.prefix + (self.high is None or self.high > self.prefix))
+            return range(claim.place, min(claim.place + 1, end))
+        return range(claim.start, end)
 
     def _add(self, record: Item | Rest) -> None:
         for cls in range(record.start, self.prefix + 1) if isinstance(record, Rest) else self._ids(record):
@@ -178,17 +179,17 @@ class _ArrayLowering:
             return claim
         if isinstance(record, SomeItem):
             able = [cls for cls in self._ids(record) if not self._none(cls, record.literal)]
-            if not able or (self.high is not None and self.high - record.start < record.count):
+            if not able or (self.high is not None and self.high - record.start < record.times):
                 return FALSE
             return claim
         if isinstance(record, CountMin):
-            if record.count <= self.low:
+            if record.times <= self.low:
                 return TRUE
-            return FALSE if self.high is not None and record.count > self.high else claim
+            return FALSE if self.high is not None and record.times > self.high else claim
         if isinstance(record, CountMax):
-            if record.count < self.low:
+            if record.times < self.low:
                 return FALSE
-            return TRUE if self.high is not None and record.count >= self.high else claim
+            return TRUE if self.high is not None and record.times >= self.high else claim
         if isinstance(record, Unique):
             if self.high is not None and self.high <= 1:
                 return TRUE if record.positive else FALSE
@@ -246,7 +247,7 @@ class _ArrayLowering:
         for claim in self.formulas.claims_of(rest):
             record = self.formulas.records[claim]
             if isinstance(record, Item):
-                told_apart = max(told_apart, record.index + 1)
+                told_apart = max(told_apart, record.place + 1)
             elif isinstance(record, (Rest, SomeItem, MostItem)):
                 told_apart = max(told_apart, record.start)
         if self.high is not None and self.high <= self.prefix:
@@ -257,13 +258,13 @@ class _ArrayLowering:
     def _translated(self, claim: Formula) -> IrClaim:
         record = self.formulas.records[claim]
         if isinstance(record, CountMin):
-            return IrClaim(ir.CountMin(record.count), None)
+            return IrClaim(ir.CountMin(record.times), None)
         if isinstance(record, CountMax):
-            return IrClaim(ir.CountMax(record.count), None)
+            return IrClaim(ir.CountMax(record.times), None)
         assert isinstance(record, (Item, Rest, SomeItem, MostItem)), record
         if isinstance(record, SomeItem):
-            return IrClaim(ir.Some(tuple(self._ids(record)), record.count), record.literal)
+            return IrClaim(ir.Some(tuple(self._ids(record)), record.times), record.literal)
         ids = tuple(cls for cls in self._ids(record) if record.literal not in self.bases[cls])
         if isinstance(record, MostItem):
-            return IrClaim(ir.Most(ids, record.count), record.literal)
+            return IrClaim(ir.Most(ids, record.times), record.literal)
         return IrClaim(ir.Member(ids), record.literal)

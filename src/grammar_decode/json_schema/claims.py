@@ -1,14 +1,14 @@
 """Claims: what a schema says about one value, in pieces whose negations are claims again (DESIGN 3).
 
 A *literal* is a schema with a sign: ``2 * number + 1`` says that a value satisfies schema ``number`` of the document,
-``2 * number`` that it does not. Schema 0 is ``true``, hence :data:`NEVER` and :data:`ALWAYS`. A *conjunction* is a frozenset
-of literals, all of which hold.
+``2 * number`` that it does not. Schema 0 is ``true``, hence :data:`NEVER` and :data:`ALWAYS`. A *conjunction* is a
+frozenset of literals, all of which hold.
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import NamedTuple, TypeAlias, Union
+from typing import NamedTuple, TypeAlias
 
 Literal: TypeAlias = int
 NEVER: Literal = 0
@@ -43,7 +43,7 @@ class Spelled(NamedTuple):
     literal: Literal
 
 
-Keys: TypeAlias = Union[str, Matching, Others, Spelled]
+Keys: TypeAlias = str | Matching | Others | Spelled
 
 # ---- objects --------------------------------------------------------------------------------------------------------
 
@@ -56,19 +56,19 @@ class Member(NamedTuple):
 
 
 class Some(NamedTuple):
-    """At least ``count`` members with such keys have values that satisfy the literal."""
+    """At least ``times`` members with such keys have values that satisfy the literal."""
 
     keys: Keys
     literal: Literal
-    count: int
+    times: int
 
 
 class Most(NamedTuple):
-    """At most ``count`` members with such keys have values that do not satisfy the literal."""
+    """At most ``times`` members with such keys have values that do not satisfy the literal."""
 
     keys: Keys
     literal: Literal
-    count: int
+    times: int
 
 
 class Has(NamedTuple):
@@ -93,33 +93,33 @@ class Order(NamedTuple):
 
 
 class Item(NamedTuple):
-    """The item at the index, if there is one, satisfies the literal."""
+    """The item at the place, if there is one, satisfies the literal."""
 
-    index: int
+    place: int
     literal: Literal
 
 
 class Rest(NamedTuple):
-    """Every item from the index on satisfies the literal."""
+    """Every item from the start on satisfies the literal."""
 
     start: int
     literal: Literal
 
 
 class SomeItem(NamedTuple):
-    """At least ``count`` items from the index on satisfy the literal."""
+    """At least ``times`` items from the start on satisfy the literal."""
 
     start: int
     literal: Literal
-    count: int
+    times: int
 
 
 class MostItem(NamedTuple):
-    """At most ``count`` items from the index on do not satisfy the literal."""
+    """At most ``times`` items from the start on do not satisfy the literal."""
 
     start: int
     literal: Literal
-    count: int
+    times: int
 
 
 class Unique(NamedTuple):
@@ -138,15 +138,15 @@ class Unevaluated(NamedTuple):
 
 
 class CountMin(NamedTuple):
-    """At least ``count`` members or items."""
+    """At least ``times`` members or items."""
 
-    count: int
+    times: int
 
 
 class CountMax(NamedTuple):
-    """At most ``count`` members or items."""
+    """At most ``times`` members or items."""
 
-    count: int
+    times: int
 
 
 # ---- scalars --------------------------------------------------------------------------------------------------------
@@ -214,8 +214,8 @@ class Format(NamedTuple):
     positive: bool
 
 
-ObjectClaim: TypeAlias = Union[Member, Some, Most, Has, Lacks, CountMin, CountMax, Order]
-ArrayClaim: TypeAlias = Union[Item, Rest, SomeItem, MostItem, CountMin, CountMax, Unique]
-NumberClaim: TypeAlias = Union[Bound, Integral, Multiple, OneNumber]
-StringClaim: TypeAlias = Union[Length, Pattern, Text, Format]
-Claim: TypeAlias = Union[ObjectClaim, ArrayClaim, NumberClaim, StringClaim, Truth, Unevaluated]
+ObjectClaim: TypeAlias = Member | Some | Most | Has | Lacks | CountMin | CountMax | Order
+ArrayClaim: TypeAlias = Item | Rest | SomeItem | MostItem | CountMin | CountMax | Unique
+NumberClaim: TypeAlias = Bound | Integral | Multiple | OneNumber
+StringClaim: TypeAlias = Length | Pattern | Text | Format
+Claim: TypeAlias = ObjectClaim | ArrayClaim | NumberClaim | StringClaim | Truth | Unevaluated

@@ -12,7 +12,6 @@ from typing import Any
 from grammar_decode.errors import SchemaError, SchemaTooComplex
 from grammar_decode.json_schema.claims import (
     ALWAYS,
-    ARRAY,
     BOOLEAN,
     NEVER,
     NUMBER,
@@ -35,7 +34,6 @@ from grammar_decode.json_schema.claims import (
     Rest,
     Some,
     SomeItem,
-    Spelled,
 )
 from grammar_decode.json_schema.document import Document, Json, Schema
 from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas, Or
@@ -97,7 +95,7 @@ class Combiner:
         reading = self.reader.read(number)
         if not reading.types & json_type:
             result = FALSE
-        elif reading.applied:
+        elif reading.applies:
             return self._of_applied(json_type, number)
         else:
             result = self._evaluated(json_type, reading)
@@ -154,7 +152,7 @@ class Combiner:
     def _evaluated(self, json_type: int, reading: Reading) -> Formula:
         if not reading.types & json_type:
             return FALSE
-        return self.formulas.conjunction([self._value(part, json_type) for part in reading.parts(json_type)])
+        return self.formulas.conjunction([self._value(part, json_type) for part in reading.of_type(json_type)])
 
     def _value(self, expression: Expression, json_type: int) -> Formula:
         formulas = self.formulas
@@ -271,9 +269,9 @@ class Combiner:
             elif isinstance(record, Member):
                 members.append(record)
             elif isinstance(record, CountMin):
-                least = max(least, record.count)
+                least = max(least, record.times)
             elif isinstance(record, CountMax):
-                most = record.count if most is None else min(most, record.count)
+                most = record.times if most is None else min(most, record.times)
         if most is not None and max(least, len(has)) > most:
             return True
         if not lacks.isdisjoint(has):
@@ -293,17 +291,15 @@ class Combiner:
             if isinstance(record, (Item, Rest)):
                 items.append(record)
             elif isinstance(record, CountMin):
-                least = max(least, record.count)
+                least = max(least, record.times)
             elif isinstance(record, CountMax):
-                most = record.count if most is None else min(most, record.count)
+                most = record.times if most is None else min(most, record.times)
             elif isinstance(record, SomeItem):
-                least = max(least, record.start + record.count)
+                least = max(least, record.start + record.times)
         if most is not None and least > most:
             return True
         for index in range(min(least, CONTRADICTION_BREADTH)):
-            met = frozenset(
-                c.literal for c in items if (c.index == index if isinstance(c, Item) else c.start <= index)
-            )
+            met = frozenset(c.literal for c in items if (c.place == index if isinstance(c, Item) else c.start <= index))
             if len(met) > 1 and self.nothing(met):
                 return True
         return False
@@ -358,21 +354,21 @@ class Combiner:
         if isinstance(record, Member):
             return formulas.member(record.keys, literal)
         if isinstance(record, Some):
-            return formulas.some(record.keys, literal, record.count)
+            return formulas.some(record.keys, literal, record.times)
         if isinstance(record, Most):
-            return formulas.most(record.keys, literal, record.count)
+            return formulas.most(record.keys, literal, record.times)
         if isinstance(record, Item):
-            return formulas.item(record.index, literal)
+            return formulas.item(record.place, literal)
         if isinstance(record, Rest):
             return formulas.rest(record.start, literal)
         if isinstance(record, SomeItem):
-            return formulas.some_item(record.start, literal, record.count)
-        return formulas.most_item(record.start, literal, record.count)
+            return formulas.some_item(record.start, literal, record.times)
+        return formulas.most_item(record.start, literal, record.times)
 
 
 def _needed(reading: Reading, json_type: int) -> Iterator[int]:
     """The schemas whose formulas the reading is made of."""
-    stack = [part for types, part in reading.applied if types & json_type]
+    stack = [part for types, part in reading.parts if types & json_type]
     while stack:
         part = stack.pop()
         if isinstance(part, Apply):

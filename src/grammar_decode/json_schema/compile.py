@@ -11,8 +11,11 @@ from grammar_decode.ir.nodes import Grammar
 from grammar_decode.json_schema.document import Document, parse_json
 from grammar_decode.json_schema.lower import Lowering
 from grammar_decode.json_schema.options import JsonOptions
-from grammar_decode.json_schema.report import Report, reached
+from grammar_decode.json_schema.report import Report, Reporter
 from grammar_decode.limits import Limits
+
+_OPTIONS = JsonOptions()
+_LIMITS = Limits()
 
 
 def compile_schema(
@@ -23,11 +26,12 @@ def compile_schema(
 ) -> tuple[Grammar, Report]:
     """The grammar of the JSON texts that satisfy the schema, and what became of each keyword.
 
-    ``schema`` is a dict, a bool, or a JSON text. ``resources`` maps URIs to the schemas that references may name. Raises
-    SchemaError and its kinds, each with the location. An empty grammar that is not plainly empty is left to the engine.
+    ``schema`` is a dict, a bool, or a JSON text. ``resources`` maps URIs to the schemas that references may name.
+    Raises SchemaError and its kinds, each with the location. Whether a grammar that is not plainly empty has a document
+    at all is left to the engine.
     """
-    options = options or JsonOptions()
-    limits = limits or Limits()
+    options = options or _OPTIONS
+    limits = limits or _LIMITS
     if isinstance(schema, (str, bytes)):
         schema = parse_json(schema)
     try:
@@ -39,5 +43,5 @@ def compile_schema(
         raise SchemaTooComplex("the schema is nested too deeply", limit="max_depth") from None
     if root is None:
         raise UnsatisfiableSchema("the schema is unsatisfiable: its keywords exclude every value", location="#")
-    report = Report(reached(document.schemas, dict(lowering.reader.readings)), options, lowering.restrictions)
-    return builder.grammar(root), report
+    reached = [document.schemas[number] for number in lowering.reader.readings]
+    return builder.grammar(root), Report(Reporter(reached, options, lowering.restrictions))

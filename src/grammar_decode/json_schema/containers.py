@@ -92,7 +92,9 @@ class Conditions:
 
     # ---- picks ----
 
-    def picks(self, cls: ir.ClassId, base: Conjunction, node: Callable[[Conjunction], ir.NodeId | None]) -> tuple[ir.Pick, ...]:
+    def picks(
+        self, cls: ir.ClassId, base: Conjunction, node: Callable[[Conjunction], ir.NodeId | None]
+    ) -> tuple[ir.Pick, ...]:
         """The ways to read a value of the class; none where no value satisfies what always holds."""
         relevant = self._of_class.get(cls, 0)
         if not relevant:

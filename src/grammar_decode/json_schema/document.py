@@ -3,8 +3,8 @@
 Nothing is fetched. A reference resolves inside the document, inside ``resources``, or to a metaschema where the package
 ``jsonschema-specifications`` is installed.
 
-The common case pays for nothing else: a schema object is known by its identity, and a ``#/definitions/x`` is walked once.
-Identifiers and anchors are collected only when a reference needs them.
+The common case pays for nothing else: a schema object is known by its identity, and a ``#/definitions/x`` is walked
+once. Identifiers and anchors are collected only when a reference needs them.
 """
 
 from __future__ import annotations
@@ -148,7 +148,8 @@ class Document:
         if not isinstance(uri, str):
             return inherited
         if _DRAFT3 in uri:
-            raise UnsupportedSchema("draft 3 is not supported", location=f"{where}/$schema", hint="Use draft 4 or later.")
+            location = f"{where}/$schema"
+            raise UnsupportedSchema("draft 3 is not supported", location=location, hint="Use draft 4 or later.")
         return dialect_of(uri) or inherited
 
     def _entered(self, value: Mapping[str, Json], scope: Scope) -> Scope:
@@ -291,7 +292,7 @@ class _Index:
         if isinstance(name, str) and not (dialect.reference_hides_siblings and "$ref" in value):
             uri, anchor = urldefrag(urljoin(base, name))
             if anchor and dialect.reference_hides_siblings:
-                self.anchors.setdefault((urldefrag(urljoin(base, name))[0] if not name.startswith("#") else base, anchor), path)
+                self.anchors.setdefault((base if name.startswith("#") else uri, anchor), path)
             if not name.startswith("#") and uri != base:
                 if isinstance(value.get("$schema"), str):
                     dialect = dialect_of(value["$schema"]) or dialect
@@ -329,7 +330,7 @@ def _metaschema(uri: str) -> Json | None:
     if "json-schema.org/" not in uri:
         return None
     try:
-        from jsonschema_specifications import REGISTRY
+        from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
     except ImportError:
         return None
     try:

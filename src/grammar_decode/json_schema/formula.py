@@ -8,7 +8,7 @@ like connectives, no repeated part, no constant inside, what all branches of an 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, TypeAlias, Union
+from typing import Any, NamedTuple, TypeAlias
 
 from grammar_decode.json_schema.claims import (
     ALWAYS,
@@ -58,7 +58,7 @@ class Or(NamedTuple):
     parts: tuple[Formula, ...]
 
 
-Record: TypeAlias = Union[And, Or, Claim, bool]
+Record: TypeAlias = And | Or | Claim | bool
 
 
 class Formulas:
@@ -272,7 +272,7 @@ class Formulas:
 
 
 def _not_item(formulas: Formulas, claim: Item) -> Formula:
-    return formulas.conjunction([formulas.count_min(claim.index + 1), formulas.item(claim.index, claim.literal ^ 1)])
+    return formulas.conjunction([formulas.count_min(claim.place + 1), formulas.item(claim.place, claim.literal ^ 1)])
 
 
 def _not_length(formulas: Formulas, claim: Length) -> Formula:
@@ -283,17 +283,17 @@ def _not_length(formulas: Formulas, claim: Length) -> Formula:
 #: How each kind of claim is negated. The rows are typed by hand: a dict can't say that key and argument agree.
 _NEGATE: dict[type, Callable[[Formulas, Any], Formula]] = {
     Member: lambda t, c: t.some(c.keys, c.literal ^ 1),
-    Some: lambda t, c: t.most(c.keys, c.literal ^ 1, c.count - 1),
-    Most: lambda t, c: t.some(c.keys, c.literal ^ 1, c.count + 1),
+    Some: lambda t, c: t.most(c.keys, c.literal ^ 1, c.times - 1),
+    Most: lambda t, c: t.some(c.keys, c.literal ^ 1, c.times + 1),
     Has: lambda t, c: t.claim(Lacks(c.name)),
     Lacks: lambda t, c: t.claim(Has(c.name)),
-    Order: lambda t, c: FALSE,
+    Order: lambda _t, _c: FALSE,
     Item: _not_item,
     Rest: lambda t, c: t.some_item(c.start, c.literal ^ 1, 1),
-    SomeItem: lambda t, c: t.most_item(c.start, c.literal ^ 1, c.count - 1),
-    MostItem: lambda t, c: t.some_item(c.start, c.literal ^ 1, c.count + 1),
-    CountMin: lambda t, c: t.count_max(c.count - 1),
-    CountMax: lambda t, c: t.count_min(c.count + 1),
+    SomeItem: lambda t, c: t.most_item(c.start, c.literal ^ 1, c.times - 1),
+    MostItem: lambda t, c: t.some_item(c.start, c.literal ^ 1, c.times + 1),
+    CountMin: lambda t, c: t.count_max(c.times - 1),
+    CountMax: lambda t, c: t.count_min(c.times + 1),
     Unique: lambda t, c: t.claim(Unique(not c.positive)),
     Unevaluated: lambda t, c: t.claim(c),
     Truth: lambda t, c: t.claim(Truth(not c.value)),

@@ -1,4 +1,4 @@
-"""An object formula becomes `Members` nodes: names and pattern classes, what always holds folded in, the rest as claims."""
+"""An object formula becomes a `Members` node: key classes, what always holds folded in, the rest as claims."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Objects:
 
 @dataclass(frozen=True, slots=True)
 class _KeyPredicate:
-    """The language of the keys; the keys themselves, or those that are left out, where they are few; whether all are in."""
+    """The language of the keys; the keys, or those left out, where they are few; whether all are in."""
 
     body: ir.RegexId
     only: tuple[str, ...] | None
@@ -151,25 +151,24 @@ class _ObjectLowering:
     def _fold(self, part: Formula) -> None:
         """Take a conjunct in: as a fact if it is one claim, else to the rest."""
         record = self.formulas.records[part]
-        kind = type(record)
-        if kind is Member:
+        if isinstance(record, Member):
             keys = record.keys
-            if type(keys) is str:
+            if isinstance(keys, str):
                 self.named.setdefault(keys, {})[record.literal] = None
             else:
                 self.general.append(record)
-        elif kind is Has:
+        elif isinstance(record, Has):
             self.required[record.name] = None
-        elif kind is Lacks:
+        elif isinstance(record, Lacks):
             self.named.setdefault(record.name, {})[NEVER] = None
-        elif kind is Order:
+        elif isinstance(record, Order):
             for name in record.names:
                 self.declared[name] = None
-        elif kind is CountMin:
-            self.low = max(self.low, record.count)
-        elif kind is CountMax:
-            self.high = record.count if self.high is None else min(self.high, record.count)
-        elif kind is Unevaluated:
+        elif isinstance(record, CountMin):
+            self.low = max(self.low, record.times)
+        elif isinstance(record, CountMax):
+            self.high = record.times if self.high is None else min(self.high, record.times)
+        elif isinstance(record, Unevaluated):
             schema, keyword = self.combiner.reader.origins[part]
             raise UnsupportedSchema(f"{keyword!r} is not enforced yet", location=schema.at(keyword))
         else:
@@ -350,13 +349,13 @@ class _ObjectLowering:
             return claim
         least = max(self.low, len(self.required))
         if isinstance(record, CountMin):
-            if record.count <= least:
+            if record.times <= least:
                 return TRUE
-            return FALSE if self.high is not None and record.count > self.high else claim
+            return FALSE if self.high is not None and record.times > self.high else claim
         if isinstance(record, CountMax):
-            if record.count < least:
+            if record.times < least:
                 return FALSE
-            return TRUE if self.high is not None and record.count >= self.high else claim
+            return TRUE if self.high is not None and record.times >= self.high else claim
         assert isinstance(record, Order), record
         return TRUE
 
@@ -374,9 +373,9 @@ class _ObjectLowering:
         able = [
             c for c in self._classes_of(record.keys) if not self.combiner.nothing(frozenset((*c.base, record.literal)))
         ]
-        if not able or (all(c.name is not None for c in able) and len(able) < record.count):
+        if not able or (all(c.name is not None for c in able) and len(able) < record.times):
             return FALSE
-        return FALSE if self.high is not None and record.count > self.high else claim
+        return FALSE if self.high is not None and record.times > self.high else claim
 
     # ---- the node ----
 
@@ -464,7 +463,7 @@ class _ObjectLowering:
             cls = index[id(self.names[record.name])]
             return IrClaim(ir.Has(cls) if isinstance(record, Has) else ir.Lacks(cls), None)
         if isinstance(record, (CountMin, CountMax)):
-            count = record.count
+            count = record.times
             return IrClaim(ir.CountMin(count) if isinstance(record, CountMin) else ir.CountMax(count), None)
         assert isinstance(record, (Member, Some, Most)), record
         classes = self._classes_of(record.keys)
@@ -474,8 +473,8 @@ class _ObjectLowering:
         if isinstance(record, Member):
             return IrClaim(ir.Member(ids), record.literal)
         if isinstance(record, Some):
-            return IrClaim(ir.Some(ids, record.count), record.literal)
-        return IrClaim(ir.Most(ids, record.count), record.literal)
+            return IrClaim(ir.Some(ids, record.times), record.literal)
+        return IrClaim(ir.Most(ids, record.times), record.literal)
 
 
 def _dense(ranks: Iterable[int | None]) -> tuple[int | None, ...]:

@@ -6,7 +6,7 @@ lets an invalid value through.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Literal, get_args, get_type_hints
 
 from grammar_decode.errors import GrammarDecodeError
@@ -39,14 +39,16 @@ class JsonOptions:
     formats: Literal["assert", "ignore", "strict"] = "assert"
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(type(self))
-        for item in fields(self):
-            value, allowed = getattr(self, item.name), get_args(hints[item.name])
+        for name, allowed in _CHOICES.items():
+            value = getattr(self, name)
             if value not in allowed:
                 names = ", ".join(map(repr, allowed))
-                raise GrammarDecodeError(f"JsonOptions({item.name}={value!r}): expected one of {names}")
+                raise GrammarDecodeError(f"JsonOptions({name}={value!r}): expected one of {names}")
 
     @property
     def spacing(self) -> Spacing:
         """The whitespace option in the words of the IR."""
         return _SPACINGS[self.whitespace]
+
+
+_CHOICES: dict[str, tuple[str, ...]] = {name: get_args(hint) for name, hint in get_type_hints(JsonOptions).items()}

@@ -8,6 +8,7 @@ keeps the language: a formula is the or of what it becomes with an or inside it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from grammar_decode.json_schema.claims import Order
 from grammar_decode.json_schema.formula import And, Formula, Formulas, Or
@@ -26,7 +27,7 @@ class Orders:
         self._has_order: dict[Formula, bool] = {}
 
     def variants(self, formula: Formula) -> tuple[list[Formula], bool]:
-        """Formulas whose or is the given one, each led by one Order of all its names; and whether all orders are kept."""
+        """Formulas whose or is the given one, each led by one Order of all names; and whether every order is kept."""
         if not self._splits(formula):
             return [formula], True
         done: list[Formula] = []
@@ -89,9 +90,7 @@ class Orders:
         for choice in self._choices(formula):
             groups = self._groups(self.formulas.branches(choice))
             if len(groups) > 1:
-                return [
-                    self._with(formula, choice, self.formulas.disjunction(group)) for group in groups
-                ]
+                return [self._with(formula, choice, self.formulas.disjunction(group)) for group in groups]
         for choice in self._choices(formula):
             return [self._with(formula, choice, branch) for branch in self.formulas.branches(choice)]
         return None
@@ -141,7 +140,7 @@ def merged(chains: Iterable[Names]) -> Names | None:
     following: dict[str, set[str]] = {name: set() for name in names}
     before = dict.fromkeys(names, 0)
     for chain in chains:
-        for one, other in zip(chain, chain[1:]):
+        for one, other in pairwise(chain):
             if other not in following[one]:
                 following[one].add(other)
                 before[other] += 1

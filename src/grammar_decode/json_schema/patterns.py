@@ -1,4 +1,4 @@
-"""What can be told about a pattern from its syntax tree: does it match a string, how long are the strings, which are they.
+"""What the syntax tree of a pattern tells: does it match a string, how long are the strings, which strings are they.
 
 Used for names (a key that is written out in a schema is tested against patterns here, once) and to keep lengths simple:
 ``^[a-z]+$`` with maxLength 64 is one counted run, not an intersection.
@@ -174,7 +174,13 @@ def with_length(pattern: str, minimum: int, maximum: int | None) -> tuple[Ast, .
     run = parts[variable]
     assert isinstance(run, Repeat)
     least = max(run.minimum, minimum - fixed)
-    most = run.maximum if maximum is None else maximum - fixed if run.maximum is None else min(run.maximum, maximum - fixed)
+    most = (
+        run.maximum
+        if maximum is None
+        else maximum - fixed
+        if run.maximum is None
+        else min(run.maximum, maximum - fixed)
+    )
     if most is not None and most < least:
         return None
     return (*parts[:variable], Repeat(run.part, least, most), *parts[variable + 1 :])
@@ -259,8 +265,8 @@ def apart(one: str, other: str) -> bool:
         return True
     ways, other_ways = _ways(one), _ways(other)
     return all(
-        any(not a.intersection(b) for a, b in zip(way, other_way))
-        or any(not a.intersection(b) for a, b in zip(end, other_end))
+        any(not a.intersection(b) for a, b in zip(way, other_way, strict=False))
+        or any(not a.intersection(b) for a, b in zip(end, other_end, strict=False))
         for way, end in ways
         for other_way, other_end in other_ways
     )
@@ -268,7 +274,7 @@ def apart(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _ways(pattern: str) -> tuple[tuple[tuple[Charset, ...], tuple[Charset, ...]], ...]:
-    """For each alternative: the sets of the first characters, and of the last ones, backwards, as far as they are fixed."""
+    """For each alternative: the sets of its first characters, and of its last, backwards, as far as they are fixed."""
     tree = parse(pattern)
     found = []
     for way in tree.parts if isinstance(tree, Alternation) else (tree,):

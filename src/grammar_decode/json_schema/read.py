@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import NamedTuple, NoReturn, TypeAlias, Union
+from typing import NamedTuple, TypeAlias
 
 from grammar_decode.errors import SchemaError, UnsupportedSchema
 from grammar_decode.json_schema.claims import (
@@ -42,7 +42,7 @@ from grammar_decode.json_schema.claims import (
     Unique,
 )
 from grammar_decode.json_schema.document import Document, Json, Schema, shown
-from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas
+from grammar_decode.json_schema.formula import Formula, Formulas
 from grammar_decode.json_schema.keywords import KNOWN_FORMATS, Dialect, keywords_of
 from grammar_decode.json_schema.numbers import exact
 from grammar_decode.json_schema.options import JsonOptions
@@ -83,28 +83,31 @@ class Conditional(NamedTuple):
 
 
 # A formula is an int, see `formula.py`.
-Expression: TypeAlias = Union[Formula, Apply, AllOf, AnyOf, OneOf, Conditional]
+Expression: TypeAlias = Formula | Apply | AllOf | AnyOf | OneOf | Conditional
 
 
 class Reading:
     """What one schema object says: the types it admits, and what holds for values of which types.
 
-    ``own`` are its claims, ``applied`` what it says through other schemas; both in document order.
+    ``parts`` are in document order, which is the order in which keys are written. ``applies`` tells whether one of them
+    is more than a formula.
     """
 
-    __slots__ = ("applied", "own", "types")
+    __slots__ = ("applies", "parts", "types")
 
     def __init__(self) -> None:
         self.types = EVERY_TYPE
-        self.own: list[tuple[int, Expression]] = []
-        self.applied: list[tuple[int, Expression]] = []
+        self.parts: list[tuple[int, Expression]] = []
+        self.applies = False
 
-    def parts(self, json_type: int) -> list[Expression]:
+    def of_type(self, json_type: int) -> list[Expression]:
         """What holds for values of the type."""
-        found = [part for types, part in self.own if types & json_type]
-        if self.applied:
-            found += [part for types, part in self.applied if types & json_type]
-        return found
+        return [part for types, part in self.parts if types & json_type]
+
+    def apply(self, types: int, expression: Expression) -> None:
+        """Add what is said through other schemas."""
+        self.parts.append((types, expression))
+        self.applies = True
 
 
 _TYPE_BITS = {
@@ -163,41 +166,39 @@ class Reader:
 
     # ---- checked arguments ----
 
-    def fail(self, schema: Schema, keyword: str, expected: str, got: Json, hint: str | None = None) -> NoReturn:
-        """Raise SchemaError for an argument of the wrong kind."""
-        raise SchemaError(
-            f"{keyword!r} must be {expected}, not {shown(got)}", location=schema.at(keyword), hint=hint
-        )
+    def wrong(self, schema: Schema, keyword: str, expected: str, got: Json, hint: str | None = None) -> SchemaError:
+        """The error for an argument of the wrong kind."""
+        return SchemaError(f"{keyword!r} must be {expected}, not {shown(got)}", location=schema.at(keyword), hint=hint)
 
     def count(self, schema: Schema, keyword: str, argument: Json) -> int:
         """A non-negative integer (2.0 is one)."""
-        if isinstance(argument, (int, float, Decimal)) and not isinstance(argument, bool):
-            if argument >= 0 and math.isfinite(argument) and argument == int(argument):
-                return int(argument)
-        self.fail(schema, keyword, "a non-negative integer", argument)
+        number = isinstance(argument, (int, float, Decimal)) and not isinstance(argument, bool)
+        if number and math.isfinite(argument) and argument >= 0 and argument == int(argument):
+            return int(argument)
+        raise self.wrong(schema, keyword, "a non-negative integer", argument)
 
     def decimal(self, schema: Schema, keyword: str, argument: Json) -> Decimal:
         """A finite number."""
         if isinstance(argument, (int, float, Decimal)) and not isinstance(argument, bool) and math.isfinite(argument):
             return exact(argument)
-        self.fail(schema, keyword, "a number", argument)
+        raise self.wrong(schema, keyword, "a number", argument)
 
     def mapping(self, schema: Schema, keyword: str, argument: Json) -> Mapping[str, Json]:
         """An object."""
         if isinstance(argument, dict):
             return argument
-        self.fail(schema, keyword, "an object", argument)
+        raise self.wrong(schema, keyword, "an object", argument)
 
     def names(self, schema: Schema, keyword: str, argument: Json) -> Sequence[str]:
         """An array of strings."""
         if isinstance(argument, list) and all(isinstance(name, str) for name in argument):
             return argument
-        self.fail(schema, keyword, "an array of strings", argument)
+        raise self.wrong(schema, keyword, "an array of strings", argument)
 
     def schemas(self, schema: Schema, keyword: str, argument: Json) -> tuple[Literal, ...]:
         """An array of schemas."""
         if not isinstance(argument, list):
-            self.fail(schema, keyword, "an array of schemas", argument)
+            raise self.wrong(schema, keyword, "an array of schemas", argument)
         return tuple(self.document.child(schema, item, keyword, i) for i, item in enumerate(argument))
 
     def claim_at(self, schema: Schema, keyword: str, formula: Formula) -> Formula:
@@ -238,12 +239,12 @@ class Reader:
         reading = Reading()
         reading.types = types
         if strings:
-            reading.own.append((STRING, formulas.claim(Text(tuple(strings), True))))
+            reading.parts.append((STRING, formulas.claim(Text(tuple(strings), True))))
         if numbers:
-            reading.own.append((NUMBER, formulas.claim(OneNumber(tuple(numbers.values()), True))))
+            reading.parts.append((NUMBER, formulas.claim(OneNumber(tuple(numbers.values()), True))))
         for json_type, parts in containers.items():
             if parts:
-                reading.own.append((json_type, AnyOf(tuple(parts)) if len(parts) > 1 else parts[0]))
+                reading.parts.append((json_type, AnyOf(tuple(parts)) if len(parts) > 1 else parts[0]))
         return reading
 
     def array_value(self, schema: Schema, value: list[Json], path: tuple[str | int, ...]) -> Formula:
@@ -274,7 +275,7 @@ def _type(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> N
         if bit is not None:
             reading.types &= bit
             if argument == "integer":
-                reading.own.append((NUMBER, reader.formulas.claim(Integral(True))))
+                reading.parts.append((NUMBER, reader.formulas.claim(Integral(True))))
             return
     names = argument if isinstance(argument, list) else [argument]
     types = 0
@@ -282,26 +283,26 @@ def _type(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> N
         bit = _TYPE_BITS.get(name) if isinstance(name, str) else None
         if bit is None:
             hint = _HINTS.get(name.lower()) if isinstance(name, str) else None
-            reader.fail(schema, "type", "one or several of " + ", ".join(map(repr, _TYPE_BITS)), name, hint)
+            raise reader.wrong(schema, "type", "one or several of " + ", ".join(map(repr, _TYPE_BITS)), name, hint)
         types |= bit
     reading.types &= types
     if "integer" in names and "number" not in names:
-        reading.own.append((NUMBER, reader.formulas.claim(Integral(True))))
+        reading.parts.append((NUMBER, reader.formulas.claim(Integral(True))))
 
 
 def _enum(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     if not isinstance(argument, list):
-        reader.fail(schema, "enum", "an array", argument)
+        raise reader.wrong(schema, "enum", "an array", argument)
     _add(reading, reader.values(schema, argument, lambda i: ("enum", i)))
 
 
 def _const(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
-    _add(reading, reader.values(schema, [argument], lambda i: ("const",)))
+    _add(reading, reader.values(schema, [argument], lambda _: ("const",)))
 
 
 def _add(reading: Reading, more: Reading) -> None:
     reading.types &= more.types
-    reading.own += more.own
+    reading.parts += more.parts
 
 
 # ---- schemas that look at the same value ----------------------------------------------------------------------------
@@ -309,26 +310,27 @@ def _add(reading: Reading, more: Reading) -> None:
 
 def _ref(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     if not isinstance(argument, str):
-        reader.fail(schema, "$ref", "a string", argument)
-    reading.applied.append((EVERY_TYPE, Apply(reader.document.reference(schema, argument))))
+        raise reader.wrong(schema, "$ref", "a string", argument)
+    reading.apply(EVERY_TYPE, Apply(reader.document.reference(schema, argument)))
 
 
 def _all_of(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     literals = reader.schemas(schema, "allOf", argument)
-    reading.applied += [(EVERY_TYPE, Apply(literal)) for literal in literals]
+    for literal in literals:
+        reading.apply(EVERY_TYPE, Apply(literal))
 
 
 def _any_of(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     literals = reader.schemas(schema, "anyOf", argument)
-    reading.applied.append((EVERY_TYPE, AnyOf(tuple(Apply(literal) for literal in literals))))
+    reading.apply(EVERY_TYPE, AnyOf(tuple(Apply(literal) for literal in literals)))
 
 
 def _one_of(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
-    reading.applied.append((EVERY_TYPE, OneOf(reader.schemas(schema, "oneOf", argument))))
+    reading.apply(EVERY_TYPE, OneOf(reader.schemas(schema, "oneOf", argument)))
 
 
 def _not(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
-    reading.applied.append((EVERY_TYPE, Apply(reader.document.child(schema, argument, "not") ^ 1)))
+    reading.apply(EVERY_TYPE, Apply(reader.document.child(schema, argument, "not") ^ 1))
 
 
 def _if(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
@@ -337,7 +339,7 @@ def _if(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> Non
     child = reader.document.child
     then = child(schema, schema.value.get("then", True), "then")
     otherwise = child(schema, schema.value.get("else", True), "else")
-    reading.applied.append((EVERY_TYPE, Conditional(child(schema, argument, "if"), then, otherwise)))
+    reading.apply(EVERY_TYPE, Conditional(child(schema, argument, "if"), then, otherwise))
 
 
 # ---- numbers --------------------------------------------------------------------------------------------------------
@@ -349,7 +351,7 @@ def _bound(keyword: str, upper: bool) -> _Handler:
     def inclusive_bound(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
         inclusive = schema.value.get(boolean) is not True
         value = reader.decimal(schema, keyword, argument)
-        reading.own.append((NUMBER, reader.formulas.claim(Bound(value, upper, inclusive))))
+        reading.parts.append((NUMBER, reader.formulas.claim(Bound(value, upper, inclusive))))
 
     return inclusive_bound
 
@@ -360,7 +362,7 @@ def _exclusive_bound(keyword: str, upper: bool) -> _Handler:
         if isinstance(argument, bool) and dialect in (Dialect.DRAFT4, Dialect.DEFAULT):
             return  # draft 4: it belongs to the bound beside it
         value = reader.decimal(schema, keyword, argument)
-        reading.own.append((NUMBER, reader.formulas.claim(Bound(value, upper, False))))
+        reading.parts.append((NUMBER, reader.formulas.claim(Bound(value, upper, False))))
 
     return exclusive_bound
 
@@ -368,37 +370,37 @@ def _exclusive_bound(keyword: str, upper: bool) -> _Handler:
 def _multiple_of(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     value = reader.decimal(schema, "multipleOf", argument)
     if value <= 0:
-        reader.fail(schema, "multipleOf", "a number above 0", argument)
+        raise reader.wrong(schema, "multipleOf", "a number above 0", argument)
     claim = reader.formulas.claim(Multiple(value, True))
-    reading.own.append((NUMBER, reader.claim_at(schema, "multipleOf", claim)))
+    reading.parts.append((NUMBER, reader.claim_at(schema, "multipleOf", claim)))
 
 
 # ---- strings --------------------------------------------------------------------------------------------------------
 
 
 def _min_length(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
-    reading.own.append((STRING, reader.formulas.length(reader.count(schema, "minLength", argument), None)))
+    reading.parts.append((STRING, reader.formulas.length(reader.count(schema, "minLength", argument), None)))
 
 
 def _max_length(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
-    reading.own.append((STRING, reader.formulas.length(0, reader.count(schema, "maxLength", argument))))
+    reading.parts.append((STRING, reader.formulas.length(0, reader.count(schema, "maxLength", argument))))
 
 
 def _pattern(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     if not isinstance(argument, str):
-        reader.fail(schema, "pattern", "a string", argument)
+        raise reader.wrong(schema, "pattern", "a string", argument)
     claim = reader.formulas.claim(Pattern(argument, True))
-    reading.own.append((STRING, reader.claim_at(schema, "pattern", claim)))
+    reading.parts.append((STRING, reader.claim_at(schema, "pattern", claim)))
 
 
 def _format(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     if not isinstance(argument, str):
-        reader.fail(schema, "format", "a string", argument)
+        raise reader.wrong(schema, "format", "a string", argument)
     if reader.options.formats == "ignore":
         return
     if argument in KNOWN_FORMATS:
         claim = reader.formulas.claim(Format(argument, True))
-        reading.own.append((STRING, reader.claim_at(schema, "format", claim)))
+        reading.parts.append((STRING, reader.claim_at(schema, "format", claim)))
     elif reader.options.formats == "strict":
         raise UnsupportedSchema(
             f"the format {argument!r} is not known",
@@ -415,17 +417,17 @@ def _properties(reader: Reader, schema: Schema, argument: Json, reading: Reading
     declared = reader.mapping(schema, "properties", argument)
     if not declared:
         return
-    own = reading.own
-    own.append((OBJECT, formulas.claim(Order(tuple(declared)))))
+    parts = reading.parts
+    parts.append((OBJECT, formulas.claim(Order(tuple(declared)))))
     for name, inner in declared.items():
-        own.append((OBJECT, formulas.member(name, child(schema, inner, "properties", name))))
+        parts.append((OBJECT, formulas.member(name, child(schema, inner, "properties", name))))
 
 
 def _pattern_properties(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     for pattern, inner in reader.mapping(schema, "patternProperties", argument).items():
         reader.pattern_origins.setdefault(pattern, (schema, "patternProperties"))
         literal = reader.document.child(schema, inner, "patternProperties", pattern)
-        reading.own.append((OBJECT, reader.formulas.member(Matching(pattern), literal)))
+        reading.parts.append((OBJECT, reader.formulas.member(Matching(pattern), literal)))
 
 
 def _additional_properties(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
@@ -435,41 +437,41 @@ def _additional_properties(reader: Reader, schema: Schema, argument: Json, readi
     declared = reader.mapping(schema, "properties", schema.value.get("properties", {}))
     patterns = reader.mapping(schema, "patternProperties", schema.value.get("patternProperties", {}))
     keys = Others(frozenset(declared), tuple(sorted(patterns)))
-    reading.own.append((OBJECT, reader.formulas.member(keys, literal)))
+    reading.parts.append((OBJECT, reader.formulas.member(keys, literal)))
 
 
 def _property_names(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     literal = reader.document.child(schema, argument, "propertyNames")
     if literal != ALWAYS:
-        reading.own.append((OBJECT, reader.formulas.member(Spelled(literal ^ 1), NEVER)))
+        reading.parts.append((OBJECT, reader.formulas.member(Spelled(literal ^ 1), NEVER)))
 
 
 def _required(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     if isinstance(argument, bool):
-        reader.fail(
-            schema, "required", "an array of strings", argument, "Boolean 'required' is draft 3; name it in the object."
+        raise reader.wrong(
+            schema, "required", "an array of strings", argument, "A boolean 'required' is draft 3; list the names."
         )
     claim = reader.formulas.claim
-    reading.own += [(OBJECT, claim(Has(name))) for name in reader.names(schema, "required", argument)]
+    reading.parts += [(OBJECT, claim(Has(name))) for name in reader.names(schema, "required", argument)]
 
 
 def _min_properties(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
-    reading.own.append((OBJECT, reader.formulas.count_min(reader.count(schema, "minProperties", argument))))
+    reading.parts.append((OBJECT, reader.formulas.count_min(reader.count(schema, "minProperties", argument))))
 
 
 def _max_properties(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
-    reading.own.append((OBJECT, reader.formulas.count_max(reader.count(schema, "maxProperties", argument))))
+    reading.parts.append((OBJECT, reader.formulas.count_max(reader.count(schema, "maxProperties", argument))))
 
 
 def _depends(reader: Reader, name: str, needed: Sequence[str], reading: Reading) -> None:
     formulas = reader.formulas
     needs = formulas.conjunction([formulas.claim(Has(other)) for other in needed])
-    reading.own.append((OBJECT, formulas.disjunction([formulas.claim(Lacks(name)), needs])))
+    reading.parts.append((OBJECT, formulas.disjunction([formulas.claim(Lacks(name)), needs])))
 
 
 def _depends_on_schema(reader: Reader, name: str, literal: Literal, reading: Reading) -> None:
     lacks = reader.formulas.claim(Lacks(name))
-    reading.applied.append((OBJECT, AnyOf((lacks, Apply(literal)))))
+    reading.apply(OBJECT, AnyOf((lacks, Apply(literal))))
 
 
 def _dependent_required(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
@@ -496,7 +498,7 @@ def _unevaluated(keyword: str, json_type: int) -> _Handler:
     def unevaluated(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
         if reader.document.child(schema, argument, keyword) != ALWAYS:
             claim = reader.formulas.claim(Unevaluated(keyword))
-            reading.own.append((json_type, reader.claim_at(schema, keyword, claim)))
+            reading.parts.append((json_type, reader.claim_at(schema, keyword, claim)))
 
     return unevaluated
 
@@ -506,7 +508,7 @@ def _unevaluated(keyword: str, json_type: int) -> _Handler:
 
 def _positions(reader: Reader, schema: Schema, keyword: str, argument: Json, reading: Reading) -> None:
     for i, literal in enumerate(reader.schemas(schema, keyword, argument)):
-        reading.own.append((ARRAY, reader.formulas.item(i, literal)))
+        reading.parts.append((ARRAY, reader.formulas.item(i, literal)))
 
 
 def _items(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
@@ -515,7 +517,7 @@ def _items(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> 
         return
     prefix = schema.value.get("prefixItems", ()) if schema.scope.dialect.value >= 2020 else ()
     literal = reader.document.child(schema, argument, "items")
-    reading.own.append((ARRAY, reader.formulas.rest(len(prefix), literal)))
+    reading.parts.append((ARRAY, reader.formulas.rest(len(prefix), literal)))
 
 
 def _prefix_items(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
@@ -526,15 +528,15 @@ def _additional_items(reader: Reader, schema: Schema, argument: Json, reading: R
     items = schema.value.get("items")
     literal = reader.document.child(schema, argument, "additionalItems")
     if isinstance(items, list):
-        reading.own.append((ARRAY, reader.formulas.rest(len(items), literal)))
+        reading.parts.append((ARRAY, reader.formulas.rest(len(items), literal)))
 
 
 def _min_items(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
-    reading.own.append((ARRAY, reader.formulas.count_min(reader.count(schema, "minItems", argument))))
+    reading.parts.append((ARRAY, reader.formulas.count_min(reader.count(schema, "minItems", argument))))
 
 
 def _max_items(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
-    reading.own.append((ARRAY, reader.formulas.count_max(reader.count(schema, "maxItems", argument))))
+    reading.parts.append((ARRAY, reader.formulas.count_max(reader.count(schema, "maxItems", argument))))
 
 
 def _contains(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
@@ -542,17 +544,17 @@ def _contains(reader: Reader, schema: Schema, argument: Json, reading: Reading) 
     literal = reader.document.child(schema, argument, "contains")
     bounded = schema.scope.dialect.value >= 2019
     least = reader.count(schema, "minContains", value["minContains"]) if bounded and "minContains" in value else 1
-    reading.own.append((ARRAY, formulas.some_item(0, literal, least)))
+    reading.parts.append((ARRAY, formulas.some_item(0, literal, least)))
     if bounded and "maxContains" in value:
         most = reader.count(schema, "maxContains", value["maxContains"])
-        reading.own.append((ARRAY, formulas.most_item(0, literal ^ 1, most)))
+        reading.parts.append((ARRAY, formulas.most_item(0, literal ^ 1, most)))
 
 
 def _unique_items(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     if not isinstance(argument, bool):
-        reader.fail(schema, "uniqueItems", "true or false", argument)
+        raise reader.wrong(schema, "uniqueItems", "true or false", argument)
     if argument:
-        reading.own.append((ARRAY, reader.claim_at(schema, "uniqueItems", reader.formulas.claim(Unique(True)))))
+        reading.parts.append((ARRAY, reader.claim_at(schema, "uniqueItems", reader.formulas.claim(Unique(True)))))
 
 
 _METHODS: dict[str, _Handler] = {

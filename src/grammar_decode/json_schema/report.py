@@ -5,14 +5,13 @@ Made on demand: compiling only keeps the list of schema objects that it reached.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from grammar_decode.json_schema.claims import Literal
 from grammar_decode.json_schema.document import Schema
-from grammar_decode.json_schema.keywords import KNOWN_FORMATS, Keyword, keywords_of
+from grammar_decode.json_schema.keywords import KNOWN_FORMATS, keywords_of
 from grammar_decode.json_schema.options import JsonOptions
 
 
@@ -26,7 +25,7 @@ class Outcome(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One occurrence of a keyword. ``location`` is where its schema object is, ``detail`` what is to be said about it."""
+    """One occurrence of a keyword: where its schema object is, what became of it, and what is to be said about that."""
 
     location: str
     keyword: str
@@ -35,22 +34,32 @@ class Entry:
 
 
 class Report:
-    """The entries in document order of discovery; and what the text options narrow (``restrictions``).
+    """The entries, in the order in which schema objects were reached.
 
-    The schema must not be changed before ``entries`` is read for the first time.
+    ``entries`` may be a function, called at the first look; the schema must not be changed before that.
     """
 
-    def __init__(
-        self, schemas: Sequence[Schema], options: JsonOptions, restrictions: Sequence[tuple[str, str, str]]
-    ) -> None:
-        self._schemas = schemas
-        self._options = options
-        self._restrictions = {(location, keyword): detail for location, keyword, detail in restrictions}
+    def __init__(self, entries: Iterable[Entry] | Callable[[], Iterable[Entry]]) -> None:
+        self._source = entries
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
         """One entry for each keyword of each schema object that was reached."""
-        return tuple(entry for schema in self._schemas for entry in self._entries_of(schema))
+        return tuple(self._source() if callable(self._source) else self._source)
+
+    def to_json(self) -> list[list[str]]:
+        """The entries as JSON: location, keyword, outcome, detail."""
+        return [[entry.location, entry.keyword, entry.outcome.value, entry.detail] for entry in self.entries]
+
+    @classmethod
+    def from_json(cls, data: Iterable[Sequence[str]]) -> Report:
+        """The inverse of :meth:`to_json`. Raises ValueError or TypeError for anything else."""
+        return cls([Entry(loc, keyword, Outcome(outcome), detail) for loc, keyword, outcome, detail in data])
+
+    def __eq__(self, other: object) -> bool:
+        return self.entries == other.entries if isinstance(other, Report) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def annotations(self) -> tuple[Entry, ...]:
@@ -62,18 +71,20 @@ class Report:
         """The keywords that are enforced, and beyond that restricted in how a value may be written."""
         return tuple(entry for entry in self.entries if entry.outcome is Outcome.RESTRICTED)
 
-    def to_json(self) -> list[list[str]]:
-        """The entries as plain data: location, keyword, outcome, detail."""
-        return [[entry.location, entry.keyword, entry.outcome.value, entry.detail] for entry in self.entries]
 
-    @classmethod
-    def from_json(cls, rows: Sequence[Sequence[str]]) -> Report:
-        """The inverse of :meth:`to_json`. Raises ValueError on anything else."""
-        report = cls((), JsonOptions(), ())
-        report.__dict__["entries"] = tuple(
-            Entry(location, keyword, Outcome(outcome), detail) for location, keyword, outcome, detail in rows
-        )
-        return report
+class Reporter:
+    """Makes the entries of a compilation. ``restrictions`` are (location, keyword, detail)."""
+
+    def __init__(
+        self, schemas: Sequence[Schema], options: JsonOptions, restrictions: Sequence[tuple[str, str, str]]
+    ) -> None:
+        self._schemas = schemas
+        self._options = options
+        self._restrictions = {(location, keyword): detail for location, keyword, detail in restrictions}
+
+    def __call__(self) -> Iterator[Entry]:
+        for schema in self._schemas:
+            yield from self._entries_of(schema)
 
     def _entries_of(self, schema: Schema) -> Iterator[Entry]:
         dialect = schema.scope.dialect
@@ -89,9 +100,9 @@ class Report:
             elif row.outcome == "annotation":
                 yield Entry(location, keyword, Outcome.ANNOTATION)
             elif row.outcome != "structure":
-                yield self._entry(location, keyword, row, schema)
+                yield self._entry(location, keyword, schema)
 
-    def _entry(self, location: str, keyword: str, row: Keyword, schema: Schema) -> Entry:
+    def _entry(self, location: str, keyword: str, schema: Schema) -> Entry:
         if keyword == "format":
             name = schema.value[keyword]
             if self._options.formats == "ignore":
@@ -104,11 +115,3 @@ class Report:
         if detail is not None:
             return Entry(location, keyword, Outcome.RESTRICTED, detail)
         return Entry(location, keyword, Outcome.ENFORCED)
-
-
-def reached(schemas: Sequence[Schema], readings: dict[int, object]) -> list[Schema]:
-    """The schema objects that were read, without the constants that stand for parts of an enum or const."""
-    return [schemas[number] for number in sorted(readings) if schemas[number].scope.root is not None]
-
-
-__all__ = ["Entry", "Literal", "Outcome", "Report", "reached"]

@@ -1,4 +1,4 @@
-"""Formulas over booleans and numbers: the language of their texts, and whether it is plain to see that there is none."""
+"""Formulas over booleans and numbers: the language of their texts, and whether there plainly is none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grammar_decode.json_schema.formula import FALSE, TRUE, And, Formula, Formul
 from grammar_decode.json_schema.numbers import NumberConstraint, NumberTooComplex, Numerals, exact
 from grammar_decode.json_schema.read import Reader
 
-#: An and over ors is spread out up to this many ranges: `number, below 1 or above 5` is two ranges, not an intersection.
+#: An and over ors is spread out up to this many ranges: `number, below 1 or above 5` is two ranges, no intersection.
 MOST_RANGES = 64
 
 

@@ -1,12 +1,10 @@
-"""Formulas over strings: is a string in, which strings are in, and the regular language of what stands between the quotes.
+"""Formulas over strings: is a string in, which strings are in, and the language of what stands between the quotes.
 
 A string is *free* where at most its length is bounded; free strings and decided ones may be spelled by different
 rules (`JsonOptions.escapes`).
 """
 
 from __future__ import annotations
-
-from typing import NoReturn
 
 from grammar_decode.errors import PatternError, SchemaError, UnsupportedSchema
 from grammar_decode.ir.build import Builder
@@ -53,14 +51,14 @@ class Strings:
             return record.minimum <= len(text) and (record.maximum is None or len(text) <= record.maximum)
         if isinstance(record, Pattern):
             return self.pattern_matches(record.pattern, text) == record.positive
-        self.refuse(formula)
+        raise self.refusal(formula)
 
     def pattern_matches(self, pattern: str, text: str) -> bool:
         """Whether a pattern of the schema matches somewhere in the text."""
         try:
             return matches(pattern, text)
         except PatternError as error:
-            self.refuse_pattern(pattern, error)
+            raise self.pattern_refusal(pattern, error) from error
 
     def finite(self, formula: Formula) -> tuple[str, ...] | None:
         """The strings of a formula that is known to have few of them; None for any other."""
@@ -121,7 +119,7 @@ class Strings:
         try:
             return length_range(pattern)
         except PatternError as error:
-            self.refuse_pattern(pattern, error)
+            raise self.pattern_refusal(pattern, error) from error
 
     # ---- the language ----
 
@@ -161,7 +159,7 @@ class Strings:
             elif isinstance(record, Or):
                 others.append(self.body(part, key=key))
             else:
-                self.refuse(part)
+                raise self.refusal(part)
         if high is not None and high < low:
             return self.builder.empty
         if not patterns:
@@ -210,7 +208,7 @@ class Strings:
             try:
                 known = self._patterns[key] = search_language(self.builder, pattern, spelling.charset)
             except PatternError as error:
-                self.refuse_pattern(pattern, error)
+                raise self.pattern_refusal(pattern, error) from error
         return known
 
     def quoted(self, body: RegexId) -> RegexId:
@@ -220,19 +218,19 @@ class Strings:
 
     # ---- refusals ----
 
-    def refuse(self, formula: Formula) -> NoReturn:
-        """Raise for a claim that can't be enforced."""
+    def refusal(self, formula: Formula) -> UnsupportedSchema:
+        """The error for a claim that can't be enforced."""
         record = self.formulas.records[formula]
         schema, keyword = self.reader.origins[formula]
         assert isinstance(record, Format), record
-        raise UnsupportedSchema(
+        return UnsupportedSchema(
             f"the format {record.name!r} is not enforced yet",
             location=schema.at(keyword),
             hint='Use formats="ignore" to take formats as annotations, or write a pattern.',
         )
 
-    def refuse_pattern(self, pattern: str, error: PatternError) -> NoReturn:
-        """Raise for a pattern that is wrong or not supported, with the place where the schema has it."""
+    def pattern_refusal(self, pattern: str, error: PatternError) -> SchemaError:
+        """The error for a pattern that is wrong or not supported, with the place where the schema has it."""
         formulas = self.formulas
         origin = self.reader.origins.get(formulas.claim(Pattern(pattern, True)))
         if origin is not None:
@@ -241,7 +239,7 @@ class Strings:
             schema, keyword = self.reader.pattern_origins[pattern]
             location = schema.at(keyword, pattern)
         kind = UnsupportedSchema if error.unsupported else SchemaError
-        raise kind(str(error), location=location) from error
+        return kind(str(error), location=location)
 
 
 def is_text(text: str) -> bool:
