@@ -7,8 +7,8 @@ from typing import Any
 
 from grammar_decode.errors import SchemaTooComplex, UnsatisfiableSchema
 from grammar_decode.ir.build import Builder
-from grammar_decode.ir.nodes import Grammar
-from grammar_decode.json_schema.document import Document, parse_json
+from grammar_decode.ir.nodes import Grammar, NodeId
+from grammar_decode.json_schema.document import Document, NeedsDynamicScope, parse_json
 from grammar_decode.json_schema.lower import Lowering
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.json_schema.report import Report, Reporter
@@ -35,13 +35,23 @@ def compile_schema(
     if isinstance(schema, (str, bytes)):
         schema = parse_json(schema)
     try:
-        document = Document(schema, resources)
-        builder = Builder(options.spacing)
-        lowering = Lowering(document, builder, options, limits)
-        root = lowering.root()
+        lowering, root = _lowered(schema, options, resources, limits)
     except RecursionError:
         raise SchemaTooComplex("the schema is nested too deeply", limit="max_depth") from None
     if root is None:
         raise UnsatisfiableSchema("the schema is unsatisfiable: its keywords exclude every value", location="#")
-    reached = [document.schemas[number] for number in lowering.reader.readings]
-    return builder.grammar(root), Report(Reporter(reached, options, lowering.restrictions))
+    reached = [lowering.document.schemas[number] for number in lowering.reader.readings]
+    return lowering.builder.grammar(root), Report(Reporter(reached, options, lowering.restrictions))
+
+
+def _lowered(
+    schema: Any, options: JsonOptions, resources: Mapping[str, Any] | None, limits: Limits
+) -> tuple[Lowering, NodeId | None]:
+    for dynamic in (False, True):
+        document = Document(schema, resources, dynamic=dynamic)
+        lowering = Lowering(document, Builder(options.spacing), options, limits)
+        try:
+            return lowering, lowering.root()
+        except NeedsDynamicScope:
+            continue
+    raise AssertionError("a document with dynamic scopes asked for them")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin
 
 from grammar_decode.errors import SchemaError, UnsupportedSchema
@@ -85,17 +85,28 @@ class Schema:
         return last.scope.uri + pointer(tuple(token for path in reversed(paths) for token in path))
 
 
-class Document:
-    """All schema objects of one compilation. ``schemas[n]`` has number n; number 0 is ``true``."""
+class NeedsDynamicScope(Exception):
+    """A dynamic reference was met in a document that does not keep track of dynamic scopes: start again with one."""
 
-    def __init__(self, root: Json, resources: Mapping[str, Json] | None = None) -> None:
+
+class Document:
+    """All schema objects of one compilation. ``schemas[n]`` has number n; number 0 is ``true``.
+
+    ``dynamic``: keep track of dynamic scopes, for ``$dynamicRef`` and ``$recursiveRef``. A schema object that is
+    reached through different resources is then several schemas.
+    """
+
+    def __init__(self, root: Json, resources: Mapping[str, Json] | None = None, *, dynamic: bool = False) -> None:
         self.resources = resources or {}
+        self.dynamic = dynamic
         self.schemas: list[Schema] = []
         self._index: _Index | None = None
         dialect = self._dialect(root, Dialect.DEFAULT, "#")
         base = root.get(dialect.id_keyword) if isinstance(root, dict) else None
         self.scope = Scope("", urldefrag(base)[0] if isinstance(base, str) else "", root, dialect, ())
-        self._scopes: dict[tuple[str, tuple[str, ...]], Scope] = {}
+        if dynamic:
+            self.scope.chain = self._longer((), self.scope.base)
+        self._scopes: dict[tuple[str, tuple[str, ...]], Scope] = {(self.scope.base, self.scope.chain): self.scope}
         self._constants: dict[int, Schema] = {}
         self._constant_scope = Scope("", "", None, Dialect.DEFAULT, ())
         self._new({}, self.scope, None, ())
@@ -165,14 +176,18 @@ class Document:
         return self._scope_of(base, value, self._dialect(value, scope.dialect, base), scope)
 
     def _scope_of(self, base: str, root: Json, dialect: Dialect, outer: Scope) -> Scope:
-        chain = outer.chain
-        if self._index is not None and self._index.has_dynamic_anchors and base not in chain:
-            chain = (*chain, base)
+        chain = self._longer(outer.chain, base) if self.dynamic else ()
         key = (base, chain)
         known = self._scopes.get(key)
         if known is None:
-            known = self._scopes[key] = Scope(base, base, root, dialect, chain)
+            known = self._scopes[key] = Scope(base if root is not self.scope.root else "", base, root, dialect, chain)
         return known
+
+    def _longer(self, chain: tuple[str, ...], base: str) -> tuple[str, ...]:
+        """The chain with one resource more; only resources with dynamic anchors count, and only their first place."""
+        if base in chain or base not in self.index.dynamic_resources:
+            return chain
+        return (*chain, base)
 
     # ---- references ----
 
@@ -188,11 +203,46 @@ class Document:
             scope.references[target] = known
         return known
 
+    def dynamic_reference(self, schema: Schema, target: str) -> Literal:
+        """What ``$dynamicRef`` stands for: the outermost anchor of that name, if the plain target is such an anchor."""
+        if not self.dynamic:
+            raise NeedsDynamicScope
+        literal = self.reference(schema, target, "$dynamicRef")
+        uri, fragment = self._absolute(schema.scope, target)
+        if (uri, fragment) in self.index.dynamic:
+            for resource in schema.scope.chain:
+                if (resource, fragment) in self.index.dynamic:
+                    return self._at_anchor(schema, resource, fragment, "$dynamicRef", target)
+        return literal
+
+    def recursive_reference(self, schema: Schema, target: str) -> Literal:
+        """What ``$recursiveRef`` stands for: like a dynamic reference to an anchor without a name."""
+        if not self.dynamic:
+            raise NeedsDynamicScope
+        if (schema.scope.base, "") in self.index.dynamic:
+            for resource in schema.scope.chain:
+                if (resource, "") in self.index.dynamic:
+                    found = self.index.roots[resource]
+                    scope = self._scope_of(found.base, found.root, found.dialect, schema.scope)
+                    return self._literal(found.root, scope, None, ())
+        return self.reference(schema, target, "$recursiveRef")
+
+    def _absolute(self, scope: Scope, target: str) -> tuple[str, str]:
+        uri, fragment = urldefrag(urljoin(scope.base, target))
+        return (scope.base if target.startswith("#") else uri), fragment
+
     def _elsewhere(self, schema: Schema, target: str, keyword: str) -> Literal:
         scope = schema.scope
-        uri, fragment = urldefrag(urljoin(scope.base, target))
-        if target.startswith("#"):
-            uri = scope.base
+        uri, fragment = self._absolute(scope, target)
+        if fragment and not fragment.startswith("/"):
+            return self._at_anchor(schema, uri, fragment, keyword, target)
+        return self._pointed(self._resource(schema, uri, keyword, target), fragment, schema, keyword, target)
+
+    def _resource(self, schema: Schema, uri: str, keyword: str, target: str) -> Scope:
+        """The scope at the root of the resource that a URI names."""
+        scope = schema.scope
+        if uri == scope.base:
+            return scope
         found = self.index.find(uri)
         if found is None:
             raise SchemaError(
@@ -200,14 +250,14 @@ class Document:
                 location=schema.at(keyword),
                 hint="Pass the schema behind it in resources={uri: schema}; nothing is fetched.",
             )
-        root, dialect = found
-        inner = scope if uri == scope.base else self._scope_of(uri, root, dialect, scope)
-        if not fragment or fragment.startswith("/"):
-            return self._pointed(inner, fragment, schema, keyword, target)
-        path = self.index.anchors.get((uri, fragment))
+        return self._scope_of(found.base, found.root, found.dialect, scope)
+
+    def _at_anchor(self, schema: Schema, uri: str, anchor: str, keyword: str, target: str) -> Literal:
+        scope = self._resource(schema, uri, keyword, target)
+        path = self.index.anchors.get((scope.base, anchor))
         if path is None:
             raise SchemaError(f"{keyword!r} refers to {target!r}: no such anchor", location=schema.at(keyword))
-        return self._walked(inner, path, schema, keyword, target)
+        return self._walked(scope, path, schema, keyword, target)
 
     def _pointed(self, scope: Scope, fragment: str, schema: Schema, keyword: str, target: str) -> Literal:
         if "%" in fragment:
@@ -218,9 +268,9 @@ class Document:
         return self._walked(scope, tuple(tokens), schema, keyword, target)
 
     def _walked(self, scope: Scope, path: Path, schema: Schema, keyword: str, target: str) -> Literal:
+        origin = scope
         value = scope.root
-        seen: list[str | int] = []
-        start = scope
+        seen: list[str | int] = []  # from the root of the resource that the walk is in
         for token in path:
             if isinstance(value, list) and str(token).isdigit() and int(token) < len(value):
                 token = int(token)
@@ -232,10 +282,10 @@ class Document:
             if isinstance(value, dict) and seen:
                 inner = self._entered(value, scope)
                 if inner is not scope:
-                    scope, start, seen = inner, inner, []
+                    # The reference jumps: resources that it only passes are not part of the dynamic scope.
+                    scope, seen = self._scope_of(inner.base, inner.root, inner.dialect, origin), []
             value = value[token]
             seen.append(token)
-        del start
         return self._literal(value, scope, None, tuple(seen))
 
     @property
@@ -246,37 +296,42 @@ class Document:
         return self._index
 
 
+class _Resource(NamedTuple):
+    root: Json
+    dialect: Dialect
+    base: str
+
+
 class _Index:
-    """Where each URI and anchor is. Roots are found by absolute URI without fragment."""
+    """Where each URI and anchor is. Resources are found by absolute URI without fragment.
+
+    ``dynamic`` are the anchors that dynamic references may reach: (base URI, name), the name of a recursive one is "".
+    """
 
     def __init__(self, main: Scope, resources: Mapping[str, Json]) -> None:
-        self.roots: dict[str, tuple[Json, Dialect]] = {}
+        self.roots: dict[str, _Resource] = {}
         self.anchors: dict[tuple[str, str], Path] = {}
         self.dynamic: set[tuple[str, str]] = set()
         for uri, value in resources.items():
-            base = urldefrag(uri)[0]
-            self._collect(value, base, main.dialect)
+            self._collect(value, urldefrag(uri)[0], main.dialect)
         self._collect(main.root, main.base, main.dialect)
+        self.dynamic_resources = frozenset(base for base, _ in self.dynamic)
 
-    @property
-    def has_dynamic_anchors(self) -> bool:
-        return bool(self.dynamic)
-
-    def find(self, uri: str) -> tuple[Json, Dialect] | None:
-        """The root of a resource and its dialect."""
-        known = self.roots.get(uri)
-        if known is None:
+    def find(self, uri: str) -> _Resource | None:
+        """The resource of that name."""
+        if uri not in self.roots:
             metaschema = _metaschema(uri)
             if metaschema is None:
                 return None
             self._collect(metaschema, uri, Dialect.DEFAULT)
-            known = self.roots.get(uri)
-        return known
+        return self.roots.get(uri)
 
     def _collect(self, root: Json, base: str, dialect: Dialect) -> None:
         if isinstance(root, dict) and isinstance(root.get("$schema"), str):
             dialect = dialect_of(root["$schema"]) or dialect
-        self.roots.setdefault(base, (root, dialect))
+        own = root.get(dialect.id_keyword) if isinstance(root, dict) else None
+        canonical = urldefrag(urljoin(base, own))[0] if isinstance(own, str) else base
+        self.roots.setdefault(base, _Resource(root, dialect, canonical))
         stack: list[tuple[Json, str, Path, Dialect]] = [(root, base, (), dialect)]
         while stack:
             value, base, path, dialect = stack.pop()
@@ -297,7 +352,7 @@ class _Index:
                 if isinstance(value.get("$schema"), str):
                     dialect = dialect_of(value["$schema"]) or dialect
                 base, path = uri, ()
-                self.roots.setdefault(base, (value, dialect))
+                self.roots.setdefault(base, _Resource(value, dialect, base))
         for keyword in ("$anchor", "$dynamicAnchor"):
             anchor = value.get(keyword)
             if isinstance(anchor, str) and not dialect.reference_hides_siblings:

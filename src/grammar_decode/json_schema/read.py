@@ -314,6 +314,18 @@ def _ref(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> No
     reading.apply(EVERY_TYPE, Apply(reader.document.reference(schema, argument)))
 
 
+def _dynamic_ref(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    if not isinstance(argument, str):
+        raise reader.wrong(schema, "$dynamicRef", "a string", argument)
+    reading.apply(EVERY_TYPE, Apply(reader.document.dynamic_reference(schema, argument)))
+
+
+def _recursive_ref(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
+    if not isinstance(argument, str):
+        raise reader.wrong(schema, "$recursiveRef", "a string", argument)
+    reading.apply(EVERY_TYPE, Apply(reader.document.recursive_reference(schema, argument)))
+
+
 def _all_of(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     literals = reader.schemas(schema, "allOf", argument)
     for literal in literals:
@@ -562,6 +574,8 @@ _METHODS: dict[str, _Handler] = {
     "enum": _enum,
     "const": _const,
     "$ref": _ref,
+    "$dynamicRef": _dynamic_ref,
+    "$recursiveRef": _recursive_ref,
     "allOf": _all_of,
     "anyOf": _any_of,
     "oneOf": _one_of,
