@@ -1,0 +1,90 @@
+"""A real model, SmolLM2-135M-Instruct: `pytest -m model`. Skipped where torch, transformers or the model is missing."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import grammar_decode as gd
+
+pytestmark = [
+    pytest.mark.model,
+    # transformers and torch deprecate things of their own; their warnings are not ours to fix
+    pytest.mark.filterwarnings("default"),
+]
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+BOB = "Give a JSON object describing a person called Bob aged 42 with tags a and b."
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    for package in ("torch", "transformers", "gguf"):
+        pytest.importorskip(package)
+    from grammar_decode.models import load_model
+
+    try:
+        return load_model()
+    except ImportError as error:
+        pytest.skip(str(error))
+
+
+def example(name: str) -> tuple[Any, str]:
+    readme = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    prompt = re.search(rf"^\| \[{name}\].*\| (.*) \|$", readme, re.MULTILINE)
+    assert prompt is not None
+    return json.loads((EXAMPLES / f"{name}.schema.json").read_text(encoding="utf-8")), prompt[1]
+
+
+def test_bob_is_described_as_asked(model: Any) -> None:
+    schema, prompt = example("person")
+    assert prompt == BOB
+    options = gd.JsonOptions(whitespace="spaced")
+    result = gd.generate(model, None, schema, prompt, options=options)
+    assert result.stop_reason == "completed"
+    assert result.valid is True
+    assert (result.value["name"], result.value["age"]) == ("Bob", 42)
+
+
+@pytest.mark.parametrize("name", ["person", "order", "event", "comment", "api_error"])
+def test_a_sample_of_each_example_is_valid_if_it_ended(model: Any, name: str) -> None:
+    schema, prompt = example(name)
+    result = gd.generate(model, None, schema, prompt, temperature=0.8, seed=3, max_tokens=200)
+    if result.stop_reason == "length" and not result.is_complete:
+        pytest.skip(f"the model did not come to an end in 200 tokens: {result.text!r}")
+    assert result.valid is True
+
+
+def test_without_a_mask_the_loop_is_the_greedy_search_of_transformers(model: Any) -> None:
+    import torch
+
+    ids = model.encode(BOB)
+    with torch.inference_mode():
+        theirs = model.model.generate(torch.tensor([ids]), max_new_tokens=20, do_sample=False)
+    ours = gd.generate(model, None, None, BOB, max_tokens=20, unconstrained=True)
+    assert list(ours.tokens) == theirs[0, len(ids) :].tolist()
+
+
+def test_the_prompt_is_in_the_chat_template_and_the_stop_token_is_the_models(model: Any) -> None:
+    text = model.tokenizer.decode(model.encode("Hello"))
+    assert text.endswith("<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n")
+    assert model.vocabulary.stop_token_ids == (model.model.generation_config.eos_token_id,)
+
+
+def test_a_plain_transformers_model_and_tokenizer_are_taken_as_they_are(model: Any) -> None:
+    schema, prompt = example("event")
+    ours = gd.generate(model, None, schema, prompt, max_tokens=15)
+    theirs = gd.generate(model.model, model.tokenizer, schema, prompt, max_tokens=15)
+    assert ours.tokens == theirs.tokens
+
+
+def test_a_hub_id_that_does_not_exist_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, model: Any) -> None:
+    from grammar_decode.models import ModelError, load_model
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ModelError, match="can't load the model 'nobody/nothing'"):
+        load_model("nobody/nothing")
