@@ -89,7 +89,7 @@ def generate_command(
     else:
         sys.stdout.write("\n")
         sys.stdout.flush()
-        _print_statistics(result)
+        _print_statistics(result, sampled=temperature > 0)
     if not result.is_complete and not unconstrained:
         complain(_UNFINISHED)
     if not result.is_complete or result.valid is False:
@@ -114,7 +114,7 @@ def _as_json(result: Any) -> dict[str, Any]:
     }
 
 
-def _print_statistics(result: Any) -> None:
+def _print_statistics(result: Any, *, sampled: bool) -> None:
     verdicts = {
         True: ("valid", "bold green"),
         False: ("not valid", "bold red"),
@@ -125,8 +125,9 @@ def _print_statistics(result: Any) -> None:
         "tokens": f"{len(result.tokens)} after a prompt of {result.num_prompt_tokens}",
         "speed": f"{result.tokens_per_second:.1f} tokens/s",
         "masking": f"{result.mask_share:.2%} of the step time",
-        "seed": str(result.seed),
     }
+    if sampled:
+        facts["seed"] = str(result.seed)
     stderr.print()
     for name, value in facts.items():
         stderr.print(Text.assemble((f"{name + ':':<13}", "dim"), value))

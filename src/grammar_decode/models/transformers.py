@@ -50,8 +50,8 @@ class TransformersModel:
             tokenizer = AutoTokenizer.from_pretrained(name)
             model = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32 if device == "cpu" else "auto")
             return cls(model.to(device), tokenizer)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise ModelError(f"can't load the model {name!r}: {_first_sentence(error)}") from error
+        except (OSError, ValueError, RuntimeError, AssertionError) as error:  # the last: torch built without CUDA
+            raise ModelError(f"can't load the model {name!r}: {_in_short(error)}") from error
         finally:
             if bars:
                 logging.enable_progress_bar()
@@ -125,7 +125,7 @@ class TransformersModel:
         return [int(token_id) for token_id in ids if token_id is not None]
 
 
-def _first_sentence(error: Exception) -> str:
-    """The first line of the long messages that transformers writes."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+def _in_short(error: Exception) -> str:
+    """The beginning of the long messages that transformers writes, on one line."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 300 else text[:300] + "…"
