@@ -6,7 +6,7 @@ going into a value (``{"allOf": [{"$ref": "#"}]}``) is an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from grammar_decode.errors import SchemaError, SchemaTooComplex
@@ -73,6 +73,7 @@ class Combiner:
         self._contradictions: dict[tuple[int, Formula], bool] = {}
         self._depth = 0
         self._contents: dict[Any, int] = {}
+        self._targets: dict[Literal, Literal] = {}
         self._canonical: dict[int, Literal] = {}
 
     # ---- formulas ----
@@ -87,8 +88,10 @@ class Combiner:
             known = self._of_schema(json_type, number)
         return known if literal & 1 else self.formulas.negate(known)
 
-    def conjunction(self, json_type: int, literals: Iterable[Literal]) -> Formula:
+    def conjunction(self, json_type: int, literals: Sequence[Literal]) -> Formula:
         """What all of the literals say of values of the type."""
+        if len(literals) == 1:
+            return self.formula(json_type, literals[0])
         return self.formulas.conjunction([self.formula(json_type, literal) for literal in literals])
 
     def _of_schema(self, json_type: int, number: int) -> Formula:
@@ -115,7 +118,7 @@ class Combiner:
                     stack.pop()
                     continue
                 reading = self.reader.read(top)
-                waiting = []
+                waiting: list[int] = []
                 if reading.types & json_type and top not in path:
                     waiting = [n for n in _needed(reading, json_type) if (json_type, n) not in done]
                 if not waiting:
@@ -318,8 +321,27 @@ class Combiner:
 
     # ---- equal schemas ----
 
+    def target(self, literal: Literal) -> Literal:
+        """The literal without detours through schemas that are nothing but a reference."""
+        known = self._targets.get(literal)
+        if known is not None:
+            return known
+        current = literal
+        seen = {literal}
+        while current > ALWAYS:
+            alias = self.reader.read(current >> 1).alias
+            if alias is None:
+                break
+            current = alias if current & 1 else alias ^ 1
+            if current in seen:
+                break  # a loop: an error that is found when its formula is made
+            seen.add(current)
+        self._targets[literal] = current
+        return current
+
     def canonical(self, literal: Literal) -> Literal:
         """The literal of the first schema with the same content, so that equal claims are one claim."""
+        literal = self.target(literal)
         if literal <= ALWAYS:
             return literal
         number = literal >> 1

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from grammar_decode.errors import SchemaTooComplex, UnsatisfiableSchema
-from grammar_decode.ir.build import Builder
 from grammar_decode.ir.nodes import Grammar, NodeId
 from grammar_decode.json_schema.document import Document, NeedsDynamicScope, parse_json
 from grammar_decode.json_schema.lower import Lowering
@@ -49,7 +48,7 @@ def _lowered(
 ) -> tuple[Lowering, NodeId | None]:
     for dynamic in (False, True):
         document = Document(schema, resources, dynamic=dynamic)
-        lowering = Lowering(document, Builder(options.spacing), options, limits)
+        lowering = Lowering(document, options, limits)
         try:
             return lowering, lowering.root()
         except NeedsDynamicScope:

@@ -45,13 +45,15 @@ class Scope:
     documents have dynamic anchors.
     """
 
-    __slots__ = ("base", "chain", "dialect", "references", "root", "schemas", "uri")
+    __slots__ = ("base", "chain", "dialect", "hides_siblings", "id_keyword", "references", "root", "schemas", "uri")
 
     def __init__(self, uri: str, base: str, root: Json, dialect: Dialect, chain: tuple[str, ...]) -> None:
         self.uri = uri  # where locations start: "" for the schema itself
         self.base = base  # what references are relative to
         self.root = root
         self.dialect = dialect
+        self.id_keyword = dialect.id_keyword
+        self.hides_siblings = dialect.reference_hides_siblings
         self.chain = chain
         self.schemas: dict[int, Schema] = {}  # by identity of the object
         self.references: dict[str, Literal] = {}
@@ -136,7 +138,7 @@ class Document:
         known = scope.schemas.get(id(value))
         if known is None:
             inner = scope
-            if parent is not None or path:
+            if scope.id_keyword in value and (parent is not None or path):
                 inner = self._entered(value, scope)
             known = self._new(value, inner, parent, path)
             scope.schemas[id(value)] = known
@@ -165,10 +167,10 @@ class Document:
 
     def _entered(self, value: Mapping[str, Json], scope: Scope) -> Scope:
         """The scope inside a schema object: another one where it is a resource of its own."""
-        name = value.get(scope.dialect.id_keyword)
+        name = value.get(scope.id_keyword)
         if not isinstance(name, str) or name.startswith("#") or name == "":
             return scope
-        if scope.dialect.reference_hides_siblings and "$ref" in value:
+        if scope.hides_siblings and "$ref" in value:
             return scope
         base = urldefrag(urljoin(scope.base, name))[0]
         if base == scope.base:

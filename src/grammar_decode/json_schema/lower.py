@@ -9,49 +9,54 @@ from __future__ import annotations
 
 from grammar_decode.errors import SchemaTooComplex
 from grammar_decode.ir import nodes as ir
-from grammar_decode.ir.build import Builder
 from grammar_decode.json_schema.arrays import Arrays
 from grammar_decode.json_schema.claims import (
+    ALWAYS,
     ARRAY,
     BOOLEAN,
+    EVERY_TYPE,
     NEVER,
     NULL,
     NUMBER,
     OBJECT,
     STRING,
     Conjunction,
+    Literal,
 )
 from grammar_decode.json_schema.combine import Combiner
 from grammar_decode.json_schema.document import Document
 from grammar_decode.json_schema.formula import FALSE, Formula, Formulas
-from grammar_decode.json_schema.numbers import Numerals
 from grammar_decode.json_schema.objects import Objects
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.json_schema.orders import Orders
-from grammar_decode.json_schema.read import Reader
+from grammar_decode.json_schema.read import Expression, Reader
 from grammar_decode.json_schema.scalars import Numbers, truths
+from grammar_decode.json_schema.seed import Seed
 from grammar_decode.json_schema.strings import Strings
 from grammar_decode.limits import Limits
 
+SCALARS = (NULL, BOOLEAN, NUMBER, STRING)
+CONTAINERS = (OBJECT, ARRAY)
 _BOOLEANS = ((), (b"false",), (b"true",), (b"false", b"true"))
 
 
 class Lowering:
     """One compilation: document in, nodes of the builder out."""
 
-    def __init__(self, document: Document, builder: Builder, options: JsonOptions, limits: Limits) -> None:
+    def __init__(self, document: Document, options: JsonOptions, limits: Limits) -> None:
+        seed = Seed.planted(options.escapes, options.numbers, options.spacing)
         self.document = document
-        self.builder = builder
+        self.builder = seed.builder
         self.limits = limits
         self.formulas = Formulas()
         self.reader = Reader(document, self.formulas, options)
-        self.strings = Strings(builder, self.formulas, self.reader, options.escapes)
-        self.numbers = Numbers(builder, self.formulas, self.reader, Numerals(builder, options.numbers))
+        self.strings = Strings(seed, self.formulas, self.reader)
+        self.numbers = Numbers(seed, self.formulas, self.reader)
         self.combiner = Combiner(document, self.reader, self.formulas, self.strings, self.numbers, limits)
         self.orders = Orders(self.formulas)
         self.ordered = options.key_order == "schema"
         self.objects = Objects(
-            builder, self.formulas, self.combiner, self.strings, self.node, limits, ordered=self.ordered
+            self.builder, self.formulas, self.combiner, self.strings, self.node, limits, ordered=self.ordered
         )
         self.arrays = Arrays(self.formulas, self.combiner, self.node, limits)
         #: What the options narrow beyond their documented meaning: location, keyword, detail.
@@ -59,6 +64,7 @@ class Lowering:
         self._nodes: dict[Conjunction, ir.NodeId | None] = {}
         self._containers: dict[tuple[int, Formula], ir.NodeId] = {}
         self._scalars: dict[tuple[int, Formula], ir.RegexId] = {}
+        self._plain: dict[tuple[int, tuple[tuple[int, Expression], ...]], ir.NodeId | None] = {}
         self._queue: list[tuple[ir.NodeId, int, Formula, str]] = []
 
     def root(self) -> ir.NodeId | None:
@@ -72,26 +78,46 @@ class Lowering:
         """The node of the values that satisfy all of the literals; None if there are plainly none."""
         if literals in self._nodes:
             return self._nodes[literals]
-        node = None if NEVER in literals else self._node(literals)
-        self._nodes[literals] = node
+        met = frozenset(map(self.combiner.target, literals))
+        node = None if NEVER in met else self._nodes[met] if met in self._nodes else self._node(met)
+        self._nodes[met] = self._nodes[literals] = node
         return node
 
     def _node(self, literals: Conjunction) -> ir.NodeId | None:
-        ordered = sorted(literals)
+        ordered = sorted(literals - {ALWAYS})
+        if len(ordered) == 1 and ordered[0] & 1:
+            reading = self.reader.read(ordered[0] >> 1)
+            types = reading.types
+            if not reading.applies:
+                # Most schemas of scalars are like many others of the same document.
+                key = (types, tuple(reading.parts))
+                if key in self._plain:
+                    return self._plain[key]
+                node = self._plain[key] = self._of_types(types, ordered)
+                return node
+        else:
+            types = EVERY_TYPE
+        return self._of_types(types, ordered)
+
+    def _of_types(self, types: int, literals: list[Literal]) -> ir.NodeId | None:
+        """The node of the values of the types that satisfy the literals; no value of another type does."""
         combine = self.combiner.conjunction
-        texts: list[ir.RegexId] = []
-        for json_type in (NULL, BOOLEAN, NUMBER, STRING):
-            formula = combine(json_type, ordered)
-            if formula != FALSE:
-                texts.append(self._scalar(json_type, formula))
         nodes: list[ir.NodeId] = []
-        scalar = self.builder.alternate(*texts)
-        if scalar != self.builder.empty:
-            nodes.append(self.builder.add(ir.Terminal(scalar)))
-        for json_type in (OBJECT, ARRAY):
-            formula = combine(json_type, ordered)
-            if formula != FALSE:
-                nodes.append(self._container(json_type, formula, ordered))
+        texts: list[ir.RegexId] = []
+        for json_type in SCALARS:
+            if types & json_type:
+                formula = combine(json_type, literals)
+                if formula != FALSE:
+                    texts.append(self._scalar(json_type, formula))
+        if texts:
+            scalar = self.builder.alternate(*texts) if len(texts) > 1 else texts[0]
+            if scalar != self.builder.empty:
+                nodes.append(self.builder.add(ir.Terminal(scalar)))
+        for json_type in CONTAINERS:
+            if types & json_type:
+                formula = combine(json_type, literals)
+                if formula != FALSE:
+                    nodes.append(self._container(json_type, formula, literals))
         if len(nodes) <= 1:
             return nodes[0] if nodes else None
         return self.builder.add(ir.Choice(tuple(nodes)))
@@ -113,7 +139,7 @@ class Lowering:
 
     # ---- objects and arrays ----
 
-    def _container(self, json_type: int, formula: Formula, literals: list[int]) -> ir.NodeId:
+    def _container(self, json_type: int, formula: Formula, literals: list[Literal]) -> ir.NodeId:
         key = (json_type, formula)
         known = self._containers.get(key)
         if known is None:

@@ -41,7 +41,7 @@ from grammar_decode.json_schema.claims import (
     Unevaluated,
     Unique,
 )
-from grammar_decode.json_schema.document import Document, Json, Schema, shown
+from grammar_decode.json_schema.document import Document, Json, Schema, Scope, shown
 from grammar_decode.json_schema.formula import Formula, Formulas
 from grammar_decode.json_schema.keywords import KNOWN_FORMATS, Dialect, keywords_of
 from grammar_decode.json_schema.numbers import exact
@@ -104,6 +104,15 @@ class Reading:
         """What holds for values of the type."""
         return [part for types, part in self.parts if types & json_type]
 
+    @property
+    def alias(self) -> Literal | None:
+        """The literal that this reading only repeats, as a lone ``$ref`` does."""
+        if self.applies and len(self.parts) == 1 and self.types == EVERY_TYPE:
+            types, part = self.parts[0]
+            if types == EVERY_TYPE and isinstance(part, Apply):
+                return part.literal
+        return None
+
     def apply(self, types: int, expression: Expression) -> None:
         """Add what is said through other schemas."""
         self.parts.append((types, expression))
@@ -143,6 +152,9 @@ class Reader:
         self.readings: dict[int, Reading] = {}
         self.origins: dict[Formula, tuple[Schema, str]] = {}
         self.pattern_origins: dict[str, tuple[Schema, str]] = {}
+        self.integral = formulas.claim(Integral(True))
+        self._scope: Scope | None = None
+        self._handlers: dict[str, _Handler] = {}
 
     def read(self, number: int) -> Reading:
         """The reading of a schema object, made once."""
@@ -152,9 +164,11 @@ class Reader:
         schema = self.document.schemas[number]
         value = schema.value
         reading = Reading()
-        dialect = schema.scope.dialect
-        handlers = _HANDLERS[dialect]
-        if dialect.reference_hides_siblings and "$ref" in value:
+        scope = schema.scope
+        if scope is not self._scope:
+            self._scope, self._handlers = scope, _HANDLERS[scope.dialect]
+        handlers = self._handlers
+        if scope.hides_siblings and "$ref" in value:
             _ref(self, schema, value["$ref"], reading)
         else:
             for keyword, argument in value.items():
@@ -275,7 +289,7 @@ def _type(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> N
         if bit is not None:
             reading.types &= bit
             if argument == "integer":
-                reading.parts.append((NUMBER, reader.formulas.claim(Integral(True))))
+                reading.parts.append((NUMBER, reader.integral))
             return
     names = argument if isinstance(argument, list) else [argument]
     types = 0
@@ -287,7 +301,7 @@ def _type(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> N
         types |= bit
     reading.types &= types
     if "integer" in names and "number" not in names:
-        reading.parts.append((NUMBER, reader.formulas.claim(Integral(True))))
+        reading.parts.append((NUMBER, reader.integral))
 
 
 def _enum(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:

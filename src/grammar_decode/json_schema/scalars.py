@@ -5,13 +5,13 @@ from __future__ import annotations
 from decimal import Decimal
 
 from grammar_decode.errors import SchemaTooComplex
-from grammar_decode.ir.build import Builder
 from grammar_decode.ir.nodes import RegexId
 from grammar_decode.json_schema.claims import Bound, Integral, Multiple, OneNumber, Truth
 from grammar_decode.json_schema.decimals import floor_grid
 from grammar_decode.json_schema.formula import FALSE, TRUE, And, Formula, Formulas, Or
-from grammar_decode.json_schema.numbers import NumberConstraint, NumberTooComplex, Numerals, exact
+from grammar_decode.json_schema.numbers import NumberConstraint, NumberTooComplex, exact
 from grammar_decode.json_schema.read import Reader
+from grammar_decode.json_schema.seed import Seed
 
 #: An and over ors is spread out up to this many ranges: `number, below 1 or above 5` is two ranges, no intersection.
 MOST_RANGES = 64
@@ -39,11 +39,11 @@ def truths(formulas: Formulas, formula: Formula) -> int:
 class Numbers:
     """The number formulas of one compilation."""
 
-    def __init__(self, builder: Builder, formulas: Formulas, reader: Reader, numerals: Numerals) -> None:
-        self.builder = builder
+    def __init__(self, seed: Seed, formulas: Formulas, reader: Reader) -> None:
+        self.builder = seed.builder
         self.formulas = formulas
         self.reader = reader
-        self.numerals = numerals
+        self.numerals = seed.numerals
         self._languages: dict[Formula, RegexId] = {}
 
     # ---- numbers one by one ----

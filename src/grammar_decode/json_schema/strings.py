@@ -7,12 +7,12 @@ rules (`JsonOptions.escapes`).
 from __future__ import annotations
 
 from grammar_decode.errors import PatternError, SchemaError, UnsupportedSchema
-from grammar_decode.ir.build import Builder
 from grammar_decode.ir.nodes import RegexId
 from grammar_decode.json_schema.claims import Format, Length, Pattern, Text
 from grammar_decode.json_schema.formula import FALSE, TRUE, And, Formula, Formulas, Or
 from grammar_decode.json_schema.patterns import length_range, matches, with_length
 from grammar_decode.json_schema.read import Reader
+from grammar_decode.json_schema.seed import Seed
 from grammar_decode.json_schema.spelling import Spelling, canonical_bytes
 from grammar_decode.regex.charset import ALL
 from grammar_decode.regex.lower import search_language
@@ -22,14 +22,13 @@ from grammar_decode.regex.parse import Alternation, Ast, Chars, Repeat, Sequence
 class Strings:
     """The string formulas of one compilation."""
 
-    def __init__(self, builder: Builder, formulas: Formulas, reader: Reader, escapes: str) -> None:
-        self.builder = builder
+    def __init__(self, seed: Seed, formulas: Formulas, reader: Reader) -> None:
+        self.builder = seed.builder
         self.formulas = formulas
         self.reader = reader
-        self.free = Spelling(builder, "canonical" if escapes == "canonical" else "any")
-        self.exact = Spelling(builder, "any") if escapes == "any" else Spelling(builder, "canonical")
-        #: How keys are spelled: a name is one byte string in the IR.
-        self.keys = self.exact if escapes != "any" else Spelling(builder, "canonical")
+        self.free = seed.free
+        self.exact = seed.exact
+        self.keys = seed.keys
         self._bodies: dict[tuple[Formula, bool], RegexId] = {}
         self._patterns: dict[tuple[str, bool], RegexId] = {}
         self._finite: dict[Formula, tuple[str, ...] | None] = {}
