@@ -53,6 +53,9 @@ class Rules(ABC, Generic[S]):
     ) -> None:
         self.regexes = regexes
         self.picks = [[pick for pick in picks if pick.node in nonempty] for picks in node.values]
+        for cls, name in enumerate(node.names if isinstance(node, ir.Members) else ()):
+            if not regexes.spells(name):
+                self.picks[cls] = []  # as if the name had no value
         never = frozenset(cls for cls, picks in enumerate(self.picks) if not picks)
         self.first_formula = fm.without_classes(fm.from_ir(node.formula, node.claims), never)
         self.separator_spelled = regexes.spells(spacing.item_separator)
@@ -175,9 +178,7 @@ class ObjectRules(Rules[ObjectState]):
     def next_classes(self, state: ObjectState) -> Iterator[ir.ClassId]:
         if not self.entry_spelled:
             return
-        for cls in sorted(state.names, key=lambda cls: cls in state.missing):
-            if self.regexes.spells(self.node.names[cls]):
-                yield cls
+        yield from sorted(state.names, key=lambda cls: cls in state.missing)
         for index, left in enumerate(state.left):
             if left != 0:
                 yield len(self.node.names) + index
@@ -191,8 +192,6 @@ class ObjectRules(Rules[ObjectState]):
 
     def hopeless(self, state: ObjectState) -> bool:
         if state.formula is False or not state.missing <= state.names:
-            return True
-        if not all(self.regexes.spells(self.node.names[cls]) for cls in state.missing):
             return True
         if state.allowed is not None and max(state.needed, len(state.missing)) > state.allowed:
             return True
