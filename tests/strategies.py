@@ -1,7 +1,7 @@
 """Hypothesis strategies: small random IR grammars that use every kind of node, claim and regular expression.
 
 They keep the contract of ``ir.nodes``: the picks of a class are the projections of the formula on it, a larger claim
-set means a smaller language, patterns are disjoint, and no terminal matches the empty string.
+set means a smaller language, patterns are disjoint, and no terminal matches the empty string or one that begins blank.
 """
 
 from __future__ import annotations
@@ -76,9 +76,10 @@ def regexes(draw: st.DrawFn, b: Builder, depth: int = 3, choices: bytes = WILD_B
     return {"concat": b.concat, "alternate": b.alternate, "intersect": b.intersect}[kind](*parts)
 
 
-def nonempty_match(b: Builder, regex: ir.RegexId) -> ir.RegexId:
-    """``regex`` without the empty string."""
-    return b.intersect(regex, b.repeat(b.byte_class((1 << 256) - 1), 1, None))
+def as_value(b: Builder, regex: ir.RegexId) -> ir.RegexId:
+    """``regex`` without the strings that no terminal matches: the empty one, and those that begin with whitespace."""
+    not_blank = ((1 << 256) - 1) ^ sum(1 << c for c in b" \t\n\r")
+    return b.intersect(regex, b.concat(b.byte_class(not_blank), b.any_bytes))
 
 
 def string_characters(b: Builder) -> ir.RegexId:
@@ -133,7 +134,7 @@ def scalar_regexes(draw: st.DrawFn, b: Builder) -> ir.RegexId:
 def terminals(draw: st.DrawFn, b: Builder, wild: bool) -> ir.NodeId:
     """A terminal; a ``wild`` one may hold any bytes at all, JSON punctuation too."""
     if wild and draw(st.integers(0, 2)) == 0:
-        return b.add(ir.Terminal(nonempty_match(b, draw(regexes(b)))))
+        return b.add(ir.Terminal(as_value(b, draw(regexes(b)))))
     return b.add(ir.Terminal(draw(scalar_regexes(b))))
 
 
