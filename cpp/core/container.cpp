@@ -521,7 +521,7 @@ bool Containers::search(const Register& r, std::vector<FormulaId> pending, Goal 
 bool Containers::realizable(const Register& r, Goal& goal, size_t& steps) {
   if (goal.minimum > goal.maximum) return false;
   const Node& n = grammar_.nodes[r.node];
-  if (n.kind == Node::kElements) return fill_array(r, goal, r.count, steps);
+  if (n.kind == Node::kElements) return fill_array(r, goal, r.count, 0, steps);
   return realizable_object(r, goal, steps);
 }
 
@@ -648,8 +648,9 @@ bool Containers::fill_object(const Register& r, Goal& goal, std::vector<ClassId>
   return false;
 }
 
-bool Containers::fill_array(const Register& r, Goal& goal, uint64_t index, size_t& steps) {
+bool Containers::fill_array(const Register& r, Goal& goal, uint64_t index, uint32_t depth, size_t& steps) {
   const Node& n = grammar_.nodes[r.node];
+  if (depth > 2000) throw LimitError("max_formula", "an array with alternatives needs more than 2,000 items");
   for (;;) {
     spend(steps);
     if (!goal.is_short() && goal.minimum == 0) return true;
@@ -672,6 +673,15 @@ bool Containers::fill_array(const Register& r, Goal& goal, uint64_t index, size_
                });
       }
       if (easy && std::max(needed, goal.minimum) <= goal.maximum) return true;
+      if (goal.is_short()) {  // from here on only items that bring a missing claim are worth a place
+        std::erase_if(picks, [&](const Pick* p) {
+          return std::none_of(goal.somes.begin(), goal.somes.end(), [&](const auto& some) {
+            return some.second > 0 && covers(n, some.first, cls) &&
+                   std::binary_search(p->claims.begin(), p->claims.end(), some.first);
+          });
+        });
+        if (picks.empty()) return false;
+      }
     }
     if (picks.size() == 1) {  // no choice: go on in this loop
       if (!book(n, *picks[0], cls, goal)) return false;
@@ -680,7 +690,7 @@ bool Containers::fill_array(const Register& r, Goal& goal, uint64_t index, size_
     }
     for (const Pick* pick : picks) {
       Goal next = goal;
-      if (book(n, *pick, cls, next) && fill_array(r, next, index + 1, steps)) return true;
+      if (book(n, *pick, cls, next) && fill_array(r, next, index + 1, depth + 1, steps)) return true;
     }
     return false;
   }

@@ -140,7 +140,7 @@ class Containers {
   bool realizable(const Register& r, Goal& goal, size_t& steps);
   bool realizable_object(const Register& r, Goal& goal, size_t& steps);
   bool fill_object(const Register& r, Goal& goal, std::vector<ClassId>& must, std::vector<ClassId>& spent, size_t& steps);
-  bool fill_array(const Register& r, Goal& goal, uint64_t index, size_t& steps);
+  bool fill_array(const Register& r, Goal& goal, uint64_t index, uint32_t depth, size_t& steps);
   void spend(size_t& steps) const;
 
   const Grammar& grammar_;

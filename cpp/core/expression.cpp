@@ -223,6 +223,18 @@ ExprId ExpressionPool::literals(uint32_t set, uint32_t first, uint32_t last, uin
   return intern(e, combine(combine(combine(combine(static_cast<uint64_t>(Kind::kLiterals), set), first), last), depth));
 }
 
+ExprId ExpressionPool::automaton(uint32_t index, uint32_t state) {
+  const Regex::State& s = (*automata_[index])[state];
+  if (s.transitions.empty()) return s.accepting ? kEpsilon : kEmpty;
+  Expr e{};
+  e.kind = Kind::kAutomaton;
+  e.a = index;
+  e.b = state;
+  e.nullable = s.accepting;
+  e.positive = false;  // emptiness takes a search (over a partial alphabet)
+  return intern(e, combine(combine(static_cast<uint64_t>(Kind::kAutomaton), index), state));
+}
+
 std::vector<ExprId> ExpressionPool::load(const Grammar& grammar) {
   std::vector<ExprId> ids;
   ids.reserve(grammar.regexes.size());
@@ -257,6 +269,20 @@ std::vector<ExprId> ExpressionPool::load(const Grammar& grammar) {
         ids.push_back(literals(static_cast<uint32_t>(literal_sets_.size() - 1), 0,
                                static_cast<uint32_t>(r.literals.size()), 0));
         break;
+      case Regex::kAutomaton: {
+        automata_.push_back(&r.states);
+        Hash128 hash;
+        for (const Regex::State& state : r.states) {
+          hash.feed(state.accepting ? 1 : 0);
+          for (const auto& [bytes, target] : state.transitions) {
+            for (const uint64_t word : bytes.words) hash.feed(word);
+            hash.feed(target);
+          }
+        }
+        automaton_hashes_.push_back(hash);
+        ids.push_back(automaton(static_cast<uint32_t>(automata_.size() - 1), 0));
+        break;
+      }
     }
   }
   return ids;
@@ -299,6 +325,11 @@ ExprId ExpressionPool::derivative(ExprId id, uint8_t byte) {
     }
     case Kind::kComplement:
       return complement(derivative(e.a, byte));
+    case Kind::kAutomaton:
+      for (const auto& [bytes, target] : (*automata_[e.a])[e.b].transitions) {
+        if (bytes.contains(byte)) return automaton(e.a, target);
+      }
+      return kEmpty;
     case Kind::kLiterals: {
       const std::vector<std::string>& set = *literal_sets_[e.a];
       const auto at = [&](uint32_t i) { return static_cast<uint8_t>(set[i][e.d]); };
@@ -368,9 +399,11 @@ void ExpressionPool::refine(ExprId id, std::array<uint16_t, 256>& classes, uint3
       case Kind::kComplement:
         id = e.a;
         continue;
+      case Kind::kAutomaton:
+        for (const auto& [bytes, target] : (*automata_[e.a])[e.b].transitions) split(bytes, classes, num_classes);
+        return;
       case Kind::kLiterals: {
         const std::vector<std::string>& set = *literal_sets_[e.a];
-        ByteSet seen;
         for (uint32_t i = e.nullable ? e.b + 1 : e.b; i < e.c;) {
           const char byte = set[i][e.d];
           ByteSet one;
@@ -456,6 +489,7 @@ bool ExpressionPool::is_nonempty(ExprId id) {
     }
     case Kind::kIntersect:
     case Kind::kComplement:
+    case Kind::kAutomaton:
       return search_nonempty(id);
   }
   exprs_[id].nonempty = result ? Tri::kYes : Tri::kNo;
@@ -479,7 +513,7 @@ bool ExpressionPool::search_nonempty(ExprId start) {
       const ExprId target = derivative(id, static_cast<uint8_t>(byte));
       const Kind kind = exprs_[target].kind;
       bool hit = exprs_[target].nullable || exprs_[target].nonempty == Tri::kYes;
-      if (!hit && kind != Kind::kIntersect && kind != Kind::kComplement) {
+      if (!hit && kind != Kind::kIntersect && kind != Kind::kComplement && kind != Kind::kAutomaton) {
         // Not a term that needs a search of its own at the top; its parts may (they are smaller).
         hit = is_nonempty(target);
         if (!hit) continue;
@@ -532,6 +566,7 @@ const Hash128& ExpressionPool::content_hash(ExprId root) {
         break;
       case Kind::kClass:
       case Kind::kLiterals:
+      case Kind::kAutomaton:
       case Kind::kConstant:
         break;
     }
@@ -569,6 +604,10 @@ const Hash128& ExpressionPool::content_hash(ExprId root) {
         break;
       case Kind::kComplement:
         hash.feed(hashes_[e.a]);
+        break;
+      case Kind::kAutomaton:
+        hash.feed(automaton_hashes_[e.a]);
+        hash.feed(e.b);
         break;
       case Kind::kLiterals: {
         const std::vector<std::string>& set = *literal_sets_[e.a];

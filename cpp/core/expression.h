@@ -72,7 +72,7 @@ class ExpressionPool {
   uint32_t num_states() const { return static_cast<uint32_t>(exprs_.size()); }
 
  private:
-  enum class Kind : uint8_t { kClass, kConcat, kAlternate, kRepeat, kIntersect, kComplement, kLiterals, kConstant };
+  enum class Kind : uint8_t { kClass, kConcat, kAlternate, kRepeat, kIntersect, kComplement, kLiterals, kAutomaton, kConstant };
   enum class Tri : uint8_t { kUnknown, kNo, kYes };
   using Row = std::array<ExprId, 256>;
 
@@ -86,6 +86,7 @@ class ExpressionPool {
     // kClass: a = index into sets_.  kConcat: a, b = parts.  kRepeat: a = part, b..c = bounds.  kComplement: a.
     // kAlternate, kIntersect: a = offset into parts_, b = how many.
     // kLiterals: a = set, b..c = range of its sorted literals, d = bytes consumed of each.
+    // kAutomaton: a = automaton, b = state.
   };
 
   ExprId intern(const Expr& e, uint64_t hash);
@@ -95,6 +96,7 @@ class ExpressionPool {
   ExprId complement(ExprId part);
   ExprId repeat(ExprId part, uint32_t minimum, uint32_t maximum);
   ExprId literals(uint32_t set, uint32_t first, uint32_t last, uint32_t depth);
+  ExprId automaton(uint32_t index, uint32_t state);
   ExprId n_ary(Kind kind, const std::vector<ExprId>& parts);
   std::span<const ExprId> parts(const Expr& e) const { return {parts_.data() + e.a, e.b}; }
 
@@ -116,6 +118,8 @@ class ExpressionPool {
   HashIndex set_index_;
   HashIndex index_;
   std::vector<const std::vector<std::string>*> literal_sets_;
+  std::vector<const std::vector<Regex::State>*> automata_;
+  std::vector<Hash128> automaton_hashes_;  // parallel to automata_
   std::vector<uint64_t> string_counts_;  // parallel to exprs_, grown on demand; 0 = unknown
   size_t memory_bytes_ = 0;
 };

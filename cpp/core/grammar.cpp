@@ -8,7 +8,7 @@
 namespace gd {
 namespace {
 
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint32_t kMaxFormulaDepth = 200;
 
 class Reader {
@@ -89,14 +89,20 @@ class Reader {
     return std::string(blob_.substr(blob_at_ - size, size));
   }
 
+  ByteSet byte_set() {
+    ByteSet set;
+    for (uint32_t i = 0; i < 8; ++i) set.words[i / 2] |= uint64_t{word()} << (32 * (i % 2));
+    return set;
+  }
+
   Regex regex(uint32_t index) {
     Regex r;
     const uint32_t kind = word();
-    if (kind > Regex::kLiteralSet) throw SerializationError("unknown tag " + std::to_string(kind) + " of a regular expression");
+    if (kind > Regex::kAutomaton) throw SerializationError("unknown tag " + std::to_string(kind) + " of a regular expression");
     r.kind = static_cast<Regex::Kind>(kind);
     switch (r.kind) {
       case Regex::kByteClass:
-        for (uint32_t i = 0; i < 8; ++i) r.bytes.words[i / 2] |= uint64_t{word()} << (32 * (i % 2));
+        r.bytes = byte_set();
         break;
       case Regex::kConcatenation:
       case Regex::kAlternation:
@@ -120,6 +126,23 @@ class Reader {
           std::sort(r.literals.begin(), r.literals.end());
         }
         r.literals.erase(std::unique(r.literals.begin(), r.literals.end()), r.literals.end());
+        break;
+      }
+      case Regex::kAutomaton: {
+        const uint32_t num_states = count();
+        if (num_states == 0) throw SerializationError("an automaton has no states");
+        r.states.resize(num_states);
+        for (Regex::State& state : r.states) {
+          state.accepting = id(2) == 1;
+          const uint32_t num_transitions = count();
+          ByteSet seen;
+          for (uint32_t i = 0; i < num_transitions; ++i) {
+            const ByteSet bytes = byte_set();
+            if (bytes.intersects(seen)) throw SerializationError("an automaton is not deterministic");
+            seen.merge(bytes);
+            state.transitions.emplace_back(bytes, id(num_states));
+          }
+        }
         break;
       }
     }

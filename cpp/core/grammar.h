@@ -18,13 +18,27 @@ using ClassId = uint32_t;
 inline constexpr uint32_t kNone = 0xFFFFFFFF;  // "unbounded", "no rank"
 
 struct Regex {
-  enum Kind : uint32_t { kByteClass, kConcatenation, kAlternation, kRepetition, kIntersection, kComplement, kLiteralSet };
+  enum Kind : uint32_t {
+    kByteClass,
+    kConcatenation,
+    kAlternation,
+    kRepetition,
+    kIntersection,
+    kComplement,
+    kLiteralSet,
+    kAutomaton,
+  };
+  struct State {  // of a kAutomaton; state 0 is the start, a byte in none of the sets leads nowhere
+    bool accepting = false;
+    std::vector<std::pair<ByteSet, uint32_t>> transitions;
+  };
   Kind kind{};
   ByteSet bytes;                      // kByteClass
   std::vector<RegexId> parts;         // the n-ary kinds; one part for kRepetition and kComplement
   uint32_t minimum = 0;               // kRepetition
   uint32_t maximum = kNone;           // kRepetition
   std::vector<std::string> literals;  // kLiteralSet: sorted, distinct
+  std::vector<State> states;          // kAutomaton
 };
 
 struct Claim {

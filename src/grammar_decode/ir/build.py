@@ -7,10 +7,11 @@ needs an automaton is left to the engines.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from grammar_decode.ir.nodes import (
     Alternation,
+    Automaton,
     ByteClass,
     Choice,
     Complement,
@@ -173,6 +174,41 @@ class Builder:
         if isinstance(node, Complement):
             return node.part
         return self._intern(Complement(part))
+
+    def automaton(self, transitions: Sequence[Mapping[int, int]], accepting: Iterable[int]) -> RegexId:
+        """A deterministic automaton that starts in state 0: ``transitions[s]`` maps byte masks to target states.
+
+        States that are not reached, or from which no accepting state is reached, are dropped here. For languages whose
+        expression would be far larger; everything else is better off as an expression, whose states the engines share.
+        """
+        final = set(accepting)
+        before: list[list[int]] = [[] for _ in transitions]
+        for state, row in enumerate(transitions):
+            for target in row.values():
+                before[target].append(state)
+        live = set(final)
+        work = list(final)
+        while work:
+            for state in before[work.pop()]:
+                if state not in live:
+                    live.add(state)
+                    work.append(state)
+        if 0 not in live:
+            return self.empty
+        numbers = {0: 0}
+        order = [0]
+        rows: list[tuple[tuple[int, int], ...]] = []
+        for state in order:  # grows while it is walked
+            row_of: dict[int, int] = {}
+            for mask, target in transitions[state].items():
+                if target not in live or mask == 0:
+                    continue
+                if target not in numbers:
+                    numbers[target] = len(order)
+                    order.append(target)
+                row_of[numbers[target]] = row_of.get(numbers[target], 0) | mask
+            rows.append(tuple((mask, target) for target, mask in row_of.items()))
+        return self._intern(Automaton(tuple(rows), tuple(state in final for state in order)))
 
     # ---- values ----
 

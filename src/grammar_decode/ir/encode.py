@@ -16,11 +16,11 @@ from grammar_decode.errors import SerializationError
 from grammar_decode.ir import nodes as ir
 
 MAGIC = b"GDIR"
-VERSION = 1
+VERSION = 2
 NONE = 0xFFFFFFFF
 
 # Tags. The kernel's reader (cpp/core/grammar.cpp) has the same numbers.
-BYTE_CLASS, CONCATENATION, ALTERNATION, REPETITION, INTERSECTION, COMPLEMENT, LITERAL_SET = range(7)
+BYTE_CLASS, CONCATENATION, ALTERNATION, REPETITION, INTERSECTION, COMPLEMENT, LITERAL_SET, AUTOMATON = range(8)
 TERMINAL, CHOICE, MEMBERS, ELEMENTS = range(4)
 MEMBER, SOME, MOST, HAS, LACKS, COUNT_MIN, COUNT_MAX = range(7)
 FALSE, TRUE, CLAIM, AND, OR = range(5)
@@ -42,10 +42,13 @@ class _Writer:
         self.words.append(len(data))
         self.blob += data
 
+    def mask(self, mask: int) -> None:
+        self.words.extend(struct.unpack("<8I", mask.to_bytes(32, "little")))
+
     def regex(self, r: ir.Regex) -> None:
         if isinstance(r, ir.ByteClass):
             self.words.append(BYTE_CLASS)
-            self.words.extend(struct.unpack("<8I", r.mask.to_bytes(32, "little")))
+            self.mask(r.mask)
         elif isinstance(r, ir.Concatenation):
             self.words.append(CONCATENATION)
             self.ids(r.parts)
@@ -60,10 +63,17 @@ class _Writer:
             self.ids(r.parts)
         elif isinstance(r, ir.Complement):
             self.words.extend((COMPLEMENT, r.part))
-        else:
+        elif isinstance(r, ir.LiteralSet):
             self.words.extend((LITERAL_SET, len(r.literals)))
             for literal in r.literals:
                 self.text(literal)
+        else:
+            self.words.extend((AUTOMATON, len(r.accepting)))
+            for accepting, transitions in zip(r.accepting, r.transitions, strict=True):
+                self.words.extend((accepting, len(transitions)))
+                for mask, target in transitions:
+                    self.mask(mask)
+                    self.words.append(target)
 
     def claim(self, c: ir.Claim) -> None:
         if isinstance(c, ir.Member):
@@ -190,13 +200,33 @@ class _Reader:
         self.blob_at += n
         return self.blob[self.blob_at - n : self.blob_at]
 
+    def mask(self) -> int:
+        mask = 0
+        for i in range(8):
+            mask |= self.word() << (32 * i)
+        return mask
+
+    def automaton(self) -> ir.Automaton:
+        num_states = self.count()
+        if num_states == 0:
+            raise SerializationError("an automaton has no states")
+        accepting = []
+        transitions = []
+        for _ in range(num_states):
+            accepting.append(self.id(2) == 1)
+            row = tuple((self.mask(), self.id(num_states)) for _ in range(self.count()))
+            seen = 0
+            for mask, _ in row:
+                if mask & seen:
+                    raise SerializationError("an automaton is not deterministic")
+                seen |= mask
+            transitions.append(row)
+        return ir.Automaton(tuple(transitions), tuple(accepting))
+
     def regex(self, index: int) -> ir.Regex:
         tag = self.word()
         if tag == BYTE_CLASS:
-            mask = 0
-            for i in range(8):
-                mask |= self.word() << (32 * i)
-            return ir.ByteClass(mask)
+            return ir.ByteClass(self.mask())
         if tag == CONCATENATION:
             return ir.Concatenation(self.ids(index))
         if tag == ALTERNATION:
@@ -209,6 +239,8 @@ class _Reader:
             return ir.Complement(self.id(index))
         if tag == LITERAL_SET:
             return ir.LiteralSet(tuple(self.text() for _ in range(self.count())))
+        if tag == AUTOMATON:
+            return self.automaton()
         raise SerializationError(f"unknown tag {tag} of a regular expression")
 
     def claim(self, num_classes: int) -> ir.Claim:

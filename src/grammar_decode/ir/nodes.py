@@ -114,7 +114,22 @@ class LiteralSet:
     literals: tuple[bytes, ...]
 
 
-Regex: TypeAlias = Union[ByteClass, Concatenation, Alternation, Repetition, Intersection, Complement, LiteralSet]
+@dataclass(frozen=True, slots=True)
+class Automaton:
+    """A deterministic automaton, for languages whose expression would be far larger (multiples of a number).
+
+    State 0 is the start. ``transitions[s]`` holds (byte mask, target state); the masks of one state are not empty and disjoint, and a
+    byte in none of them leads nowhere. ``accepting[s]`` tells whether the text may end in state s. From every state an
+    accepting one can be reached.
+    """
+
+    transitions: tuple[tuple[tuple[int, int], ...], ...]
+    accepting: tuple[bool, ...]
+
+
+Regex: TypeAlias = Union[
+    ByteClass, Concatenation, Alternation, Repetition, Intersection, Complement, LiteralSet, Automaton
+]
 
 # ---- claims and formulas --------------------------------------------------------------------------------------------
 
