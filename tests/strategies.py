@@ -55,12 +55,28 @@ def byte_masks(choices: bytes = WILD_BYTES) -> st.SearchStrategy[int]:
 
 
 @st.composite
+def automata(draw: st.DrawFn, b: Builder, choices: bytes = WILD_BYTES) -> ir.RegexId:
+    """A deterministic automaton of up to five states; some may be dead or not reached."""
+    num_states = draw(st.integers(1, 5))
+    rows: list[dict[int, int]] = []
+    for _ in range(num_states):
+        targets = draw(st.dictionaries(st.sampled_from(list(choices)), st.integers(0, num_states - 1), max_size=4))
+        merged: dict[int, int] = {}
+        for byte, target in targets.items():
+            merged[target] = merged.get(target, 0) | 1 << byte
+        rows.append({mask: target for target, mask in merged.items()})
+    return b.automaton(rows, draw(st.sets(st.integers(0, num_states - 1), min_size=1)))
+
+
+@st.composite
 def regexes(draw: st.DrawFn, b: Builder, depth: int = 3, choices: bytes = WILD_BYTES) -> ir.RegexId:
     """Any regular expression, of at most ``depth`` nested operators."""
-    kinds = ["class", "literals"]
+    kinds = ["class", "literals", "automaton"]
     if depth:
         kinds += ["concat", "concat", "alternate", "repeat", "repeat", "intersect", "complement"]
     kind = draw(st.sampled_from(kinds))
+    if kind == "automaton":
+        return draw(automata(b, choices))
     inner = regexes(b, depth - 1, choices)
     if kind == "class":
         return b.byte_class(draw(byte_masks(choices)))

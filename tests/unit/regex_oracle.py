@@ -8,6 +8,7 @@ from __future__ import annotations
 from grammar_decode.ir.build import Builder
 from grammar_decode.ir.nodes import (
     Alternation,
+    Automaton,
     ByteClass,
     Complement,
     Concatenation,
@@ -55,8 +56,22 @@ class _Ends:
             return frozenset.intersection(*[self.of(part, start) for part in node.parts])
         if isinstance(node, Complement):
             return frozenset(range(start, len(data) + 1)) - self.of(node.part, start)
+        if isinstance(node, Automaton):
+            return self.accepted(node, start)
         assert isinstance(node, Repetition)
         return self.repeated(node, start)
+
+    def accepted(self, node: Automaton, start: int) -> frozenset[int]:
+        state = 0
+        ends = {start} if node.accepting[0] else set()
+        for end in range(start, len(self.data)):
+            targets = [target for mask, target in node.transitions[state] if mask >> self.data[end] & 1]
+            if not targets:
+                break
+            (state,) = targets
+            if node.accepting[state]:
+                ends.add(end + 1)
+        return frozenset(ends)
 
     def repeated(self, node: Repetition, start: int) -> frozenset[int]:
         ends = {start}

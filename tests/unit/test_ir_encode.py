@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import strategies
+from grammar_decode import _core
 from grammar_decode.errors import SerializationError
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.encode import decode, encode
@@ -33,6 +34,35 @@ def test_equal_grammars_have_equal_bytes(grammar: ir.Grammar) -> None:
 def test_bounds_survive(bound: int | None) -> None:
     grammar = replace(SMALL, spacing=ir.Spacing(bound, b",\n", b": "))
     assert decode(encode(grammar)).spacing == grammar.spacing
+
+
+AUTOMATON = ir.Automaton((((1 << 48, 0), (1 << 49, 1)), ()), (False, True))
+
+
+def _with_automaton(automaton: ir.Automaton) -> bytes:
+    return encode(replace(SMALL, regexes=(automaton,)))
+
+
+def test_an_automaton_survives() -> None:
+    assert decode(_with_automaton(AUTOMATON)).regexes == (AUTOMATON,)
+
+
+@pytest.mark.parametrize(
+    "automaton",
+    [
+        ir.Automaton((), ()),
+        replace(AUTOMATON, transitions=(((1 << 48, 0), (3 << 48, 1)), ())),
+        replace(AUTOMATON, transitions=(((1 << 48, 0), (1 << 49, 2)), ())),
+        replace(AUTOMATON, accepting=(False, 2)),
+    ],
+    ids=["no states", "not deterministic", "a target that is no state", "neither accepting nor not"],
+)
+def test_a_damaged_automaton_is_an_error(automaton: ir.Automaton) -> None:
+    data = _with_automaton(automaton)
+    with pytest.raises(SerializationError):
+        decode(data)
+    with pytest.raises(SerializationError):
+        _core.Grammar(data, 1_000)
 
 
 def test_every_truncation_is_an_error() -> None:

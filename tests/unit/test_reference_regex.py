@@ -30,10 +30,22 @@ def naive_match(table: list[ir.Regex], regex_id: ir.RegexId, text: bytes) -> boo
         return any(naive_match(table, part, text) for part in regex.parts)
     if isinstance(regex, ir.Intersection):
         return all(naive_match(table, part, text) for part in regex.parts)
+    if isinstance(regex, ir.Automaton):
+        return _naive_run(regex, text)
     if isinstance(regex, ir.Concatenation):
         return _naive_sequence(table, regex.parts, text)
     most = max(regex.minimum, len(text)) if regex.maximum is None else min(regex.maximum, regex.minimum + len(text))
     return any(_naive_sequence(table, (regex.part,) * n, text) for n in range(regex.minimum, most + 1))
+
+
+def _naive_run(automaton: ir.Automaton, text: bytes) -> bool:
+    state = 0
+    for byte in text:
+        targets = [target for mask, target in automaton.transitions[state] if mask >> byte & 1]
+        if not targets:
+            return False
+        (state,) = targets
+    return automaton.accepting[state]
 
 
 def _naive_sequence(table: list[ir.Regex], parts: tuple[ir.RegexId, ...], text: bytes) -> bool:

@@ -74,8 +74,16 @@ class Repeat:
     maximum: int | None
 
 
-Expression: TypeAlias = OneByte | Texts | Then | AnyOf | AllOf | Not | Repeat
-E = TypeVar("E", OneByte, Texts, Then, AnyOf, AllOf, Not, Repeat)
+@dataclass(frozen=True, slots=True, eq=False)
+class InState:
+    """What the automaton of this number accepts from ``state`` on."""
+
+    automaton: int
+    state: int
+
+
+Expression: TypeAlias = OneByte | Texts | Then | AnyOf | AllOf | Not | Repeat | InState
+E = TypeVar("E", OneByte, Texts, Then, AnyOf, AllOf, Not, Repeat, InState)
 
 
 def mask_of(byte_values: Iterable[int]) -> int:
@@ -94,6 +102,8 @@ class Regexes:
         self._partitions: dict[Expression, frozenset[int]] = {}
         self._nullable: dict[Expression, bool] = {}
         self._empty: dict[Expression, bool] = {}
+        self._automata: list[ir.Automaton] = []
+        self._automaton_numbers: dict[ir.Automaton, int] = {}
         self.empty: Expression = self._share(OneByte(0), 0)
         self.epsilon: Expression = self._share(Texts(frozenset((b"",))), frozenset((b"",)))
         self.everything: Expression = self._share(Not(self.empty), self.empty)
@@ -169,6 +179,15 @@ class Regexes:
             return part
         return self._share(Repeat(part, minimum, maximum), part, minimum, maximum)
 
+    def automaton(self, automaton: ir.Automaton) -> Expression:
+        number = self._automaton_numbers.setdefault(automaton, len(self._automata))
+        if number == len(self._automata):
+            self._automata.append(automaton)
+        return self._in_state(number, 0)
+
+    def _in_state(self, number: int, state: int) -> Expression:
+        return self._share(InState(number, state), number, state)
+
     def without(self, expr: Expression, texts: Iterable[bytes]) -> Expression:
         """What ``expr`` matches, except the given texts."""
         return self.all_of((expr, self.complement(self.texts(texts))))
@@ -189,6 +208,8 @@ class Regexes:
             return self.repeat(done[regex.part], regex.minimum, regex.maximum)
         if isinstance(regex, ir.Complement):
             return self.complement(done[regex.part])
+        if isinstance(regex, ir.Automaton):
+            return self.automaton(regex)
         parts = [done[part] for part in regex.parts]
         if isinstance(regex, ir.Alternation):
             return self.any_of(parts)
@@ -218,6 +239,8 @@ class Regexes:
             return all(map(self.nullable, expr.parts))
         if isinstance(expr, Not):
             return not self.nullable(expr.part)
+        if isinstance(expr, InState):
+            return self._automata[expr.automaton].accepting[expr.state]
         return expr.minimum == 0 or self.nullable(expr.part)
 
     def derivative(self, expr: Expression, byte: int) -> Expression:
@@ -243,6 +266,9 @@ class Regexes:
             return self.all_of(self.derivative(part, byte) for part in expr.parts)
         if isinstance(expr, Not):
             return self.complement(self.derivative(expr.part, byte))
+        if isinstance(expr, InState):
+            row = self._automata[expr.automaton].transitions[expr.state]
+            return next((self._in_state(expr.automaton, to) for mask, to in row if mask >> byte & 1), self.empty)
         # subtle: also right where ``part`` matches the empty string: then n - 1 repetitions are some n repetitions.
         maximum = None if expr.maximum is None else expr.maximum - 1
         rest = self.repeat(expr.part, max(expr.minimum - 1, 0), maximum)
@@ -269,6 +295,9 @@ class Regexes:
             return frozenset(firsts | {ALL_BYTES ^ sum(firsts)}) - {0}
         if isinstance(expr, (Not, Repeat)):
             return self._partition(expr.part)
+        if isinstance(expr, InState):
+            masks = {mask for mask, _ in self._automata[expr.automaton].transitions[expr.state]}
+            return frozenset(masks | {ALL_BYTES ^ sum(masks)}) - {0}
         if isinstance(expr, Then):
             parts: Iterable[Expression] = (expr.head, expr.tail) if self.nullable(expr.head) else (expr.head,)
         else:
