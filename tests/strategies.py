@@ -193,16 +193,14 @@ def claim_lists(draw: st.DrawFn, num_classes: int, num_names: int) -> tuple[ir.C
     return tuple(draw(st.lists(st.one_of(kinds), min_size=2, max_size=5)))
 
 
-def formulas(num_claims: int) -> st.SearchStrategy[ir.Formula]:
+@st.composite
+def formulas(draw: st.DrawFn, num_claims: int, depth: int = 2) -> ir.Formula:
     """An and/or formula over the claims; each may occur more than once."""
-    leaf: st.SearchStrategy[ir.Formula] = st.integers(0, num_claims - 1)
-    return st.recursive(
-        leaf,
-        lambda inner: st.lists(inner, min_size=2, max_size=3).map(tuple).flatmap(
-            lambda parts: st.sampled_from([ir.And(parts), ir.Or(parts), ir.Or(parts)])
-        ),
-        max_leaves=6,
-    )  # fmt: skip
+    kind = draw(st.sampled_from(["claim", "and", "or", "or"] if depth else ["claim"]))
+    if kind == "claim":
+        return draw(st.integers(0, num_claims - 1))
+    parts = tuple(draw(formulas(num_claims, depth - 1)) for _ in range(draw(st.integers(2, 3))))
+    return ir.And(parts) if kind == "and" else ir.Or(parts)
 
 
 @dataclass(frozen=True)
