@@ -14,6 +14,7 @@ Literal: TypeAlias = int
 NEVER: Literal = 0
 ALWAYS: Literal = 1
 Conjunction: TypeAlias = frozenset[Literal]
+NO_LITERALS: Conjunction = frozenset()
 
 # ---- JSON types, as bits --------------------------------------------------------------------------------------------
 

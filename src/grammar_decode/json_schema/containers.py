@@ -6,8 +6,10 @@ required names and the counts. What is left here is a formula that still has an 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from grammar_decode.errors import SchemaTooComplex
 from grammar_decode.ir import nodes as ir
@@ -168,4 +170,106 @@ class Conditions:
             )
 
 
-NO_CLAIMS: tuple[ir.Claim, ...] = ()
+# ---- what alternatives come to under what always holds --------------------------------------------------------------
+
+F = TypeVar("F")
+
+#: Claims looked at while simplifying one container; beyond that it is taken as it stands.
+MOST_STEPS = 20_000
+#: Alternatives that are compared with each other, to drop those that another one includes.
+MOST_COMPARED = 64
+
+
+class Impossible(Exception):
+    """Nothing satisfies the formula of a container."""
+
+
+class Simplifier(ABC, Generic[F]):
+    """Simplifies a formula by what holds around each part of it.
+
+    *Facts* are what the claims beside a part say: that a name is there, what the values of a class satisfy, counts. A
+    branch of an or is looked at with the facts outside of it and its own. So `not {"const": "b"}` on a name vanishes
+    in the branch that says `{"const": "a"}`, and a branch that contradicts the rest is dropped.
+    """
+
+    def __init__(self, formulas: Formulas) -> None:
+        self.formulas = formulas
+        self._steps = 0
+
+    @abstractmethod
+    def is_fact(self, claim: Formula) -> bool:
+        """Whether :meth:`add` understands the claim."""
+
+    @abstractmethod
+    def copied(self, facts: F) -> F:
+        """Facts to add to."""
+
+    @abstractmethod
+    def add(self, claim: Formula, facts: F) -> bool:
+        """Add a claim to the facts; False if they can't all hold."""
+
+    @abstractmethod
+    def settled(self, claim: Formula, facts: F) -> Formula:
+        """The claim, or what it comes to under the facts."""
+
+    def fold(self, parts: Iterable[Formula], facts: F) -> tuple[list[Formula], Formula]:
+        """Add what the parts say to the facts: the claims that were added, and the formula that is left.
+
+        Raises Impossible if they can't all hold.
+        """
+        taken: list[Formula] = []
+        waiting = list(parts)
+        while True:
+            left: list[Formula] = []
+            for part in waiting:
+                if not self.is_fact(part):
+                    left.append(part)
+                    continue
+                for claim in self.formulas.conjuncts(self.settled(part, facts)):
+                    if not self.is_fact(claim):
+                        left.append(claim)
+                    elif self.add(claim, facts):
+                        taken.append(claim)
+                    else:
+                        raise Impossible
+            if FALSE in left:
+                raise Impossible
+            waiting = [claim for part in left for claim in self.formulas.conjuncts(self._under(part, facts))]
+            if FALSE in waiting:
+                raise Impossible
+            if not any(map(self.is_fact, waiting)):
+                return taken, self.formulas.conjunction(waiting)
+
+    def _under(self, formula: Formula, facts: F) -> Formula:
+        self._steps += 1
+        record = self.formulas.records[formula]
+        if isinstance(record, Or):
+            if self._steps > MOST_STEPS:
+                return formula
+            return self._without_included([self._under(branch, facts) for branch in record.parts])
+        if isinstance(record, And):
+            if self._steps > MOST_STEPS:
+                return formula
+            try:
+                taken, rest = self.fold(record.parts, self.copied(facts))
+            except Impossible:
+                return FALSE
+            return self.formulas.conjunction([*taken, rest])
+        return formula if formula <= TRUE else self.settled(formula, facts)
+
+    def cleaned(self, formula: Formula, facts: F) -> Formula:
+        """The formula without claims that the facts decide, also where simplifying was given up."""
+        if self._steps <= MOST_STEPS:
+            return formula
+        return self.formulas.rewrite(formula, lambda claim: self.settled(claim, facts))
+
+    def _without_included(self, branches: list[Formula]) -> Formula:
+        """The or of the branches, less those that say all that another one says, and more."""
+        formulas = self.formulas
+        flat = list(dict.fromkeys(b for branch in branches for b in formulas.branches(branch)))
+        if TRUE in flat or len(flat) > MOST_COMPARED:
+            return formulas.disjunction(flat)
+        said = [frozenset(formulas.conjuncts(branch)) for branch in flat]
+        return formulas.disjunction(
+            branch for branch, mine in zip(flat, said, strict=True) if not any(other < mine for other in said)
+        )

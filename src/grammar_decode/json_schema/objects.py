@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from grammar_decode.errors import SchemaTooComplex, UnsupportedSchema
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.build import Builder
 from grammar_decode.json_schema.claims import (
+    ALWAYS,
     NEVER,
+    NO_LITERALS,
     STRING,
     Conjunction,
     CountMax,
@@ -18,7 +21,6 @@ from grammar_decode.json_schema.claims import (
     Has,
     Keys,
     Lacks,
-    Literal,
     Matching,
     Member,
     Most,
@@ -29,8 +31,8 @@ from grammar_decode.json_schema.claims import (
     Unevaluated,
 )
 from grammar_decode.json_schema.combine import Combiner
-from grammar_decode.json_schema.containers import Conditions, IrClaim
-from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas, Or
+from grammar_decode.json_schema.containers import Conditions, Impossible, IrClaim, Simplifier
+from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas, Or, Record
 from grammar_decode.json_schema.patterns import apart, strings_of
 from grammar_decode.json_schema.spelling import canonical_bytes
 from grammar_decode.json_schema.strings import Strings, is_text
@@ -46,20 +48,26 @@ _Predicate = Matching | Spelled
 
 @dataclass(slots=True)
 class _KeyClass:
-    """One class of keys: a name, or the unnamed keys for which exactly the predicates in ``true`` hold.
+    """One class of keys: a name, or the unnamed keys for which exactly the predicates in ``true`` hold."""
 
-    ``base`` is what the value of such a member always satisfies.
-    """
-
+    index: int
     name: str | None
     true: frozenset[_Predicate] = frozenset()
-    base: dict[Literal, None] = field(default_factory=dict)
-    dead: bool = False  # no member of this class can be there
     rank: int | None = None
 
 
-class _Impossible(Exception):
-    """No object satisfies the formula."""
+@dataclass(slots=True)
+class _Facts:
+    """What holds around a part of a formula. Classes and names by their index.
+
+    ``base`` is what the values of a class satisfy, where that is anything; members of ``dead`` classes can't be there.
+    """
+
+    base: dict[int, Conjunction] = field(default_factory=dict)
+    dead: set[int] = field(default_factory=set)
+    required: set[int] = field(default_factory=set)
+    low: int = 0
+    high: int | None = None
 
 
 class Objects:
@@ -89,7 +97,7 @@ class Objects:
         """The node of the objects that satisfy the formula, written in one order; None if there are none."""
         try:
             return _ObjectLowering(self, formula, location).members()
-        except _Impossible:
+        except Impossible:
             return None
 
     def predicate(self, keys: _Predicate) -> _KeyPredicate:
@@ -121,95 +129,68 @@ class _KeyPredicate:
     everything: bool
 
 
-class _ObjectLowering:
+class _ObjectLowering(Simplifier[_Facts]):
     """One object formula on its way to a node."""
 
     def __init__(self, owner: Objects, formula: Formula, location: str) -> None:
+        super().__init__(owner.formulas)
         self.owner = owner
-        self.formulas = owner.formulas
         self.combiner = owner.combiner
         self.location = location
-        self.low = 0
-        self.high: int | None = None
-        self.required: dict[str, None] = {}
-        self.declared: dict[str, None] = {}
-        self.named: dict[str, dict[Literal, None]] = {}
-        self.general: list[Member] = []
-        self.rest: list[Formula] = []
         records = self.formulas.records
-        if any(isinstance(records[part], Or) for part in self.formulas.conjuncts(formula)):
+        self.plain = not any(isinstance(records[part], Or) for part in self.formulas.conjuncts(formula))
+        if not self.plain:
             formula = self.combiner.canonical_formula(formula)
-        if formula == FALSE:
-            raise _Impossible
-        for part in self.formulas.conjuncts(formula):
-            self._fold(part)
+        self.parts = self.formulas.conjuncts(formula)
         self.names: dict[str, _KeyClass] = {}
         self.unnamed: list[_KeyClass] = []
-
-    # ---- what always holds ----
-
-    def _fold(self, part: Formula) -> None:
-        """Take a conjunct in: as a fact if it is one claim, else to the rest."""
-        record = self.formulas.records[part]
-        if isinstance(record, Member):
-            keys = record.keys
-            if isinstance(keys, str):
-                self.named.setdefault(keys, {})[record.literal] = None
-            else:
-                self.general.append(record)
-        elif isinstance(record, Has):
-            self.required[record.name] = None
-        elif isinstance(record, Lacks):
-            self.named.setdefault(record.name, {})[NEVER] = None
-        elif isinstance(record, Order):
-            for name in record.names:
-                self.declared[name] = None
-        elif isinstance(record, CountMin):
-            self.low = max(self.low, record.times)
-        elif isinstance(record, CountMax):
-            self.high = record.times if self.high is None else min(self.high, record.times)
-        elif isinstance(record, Unevaluated):
-            schema, keyword = self.combiner.reader.origins[part]
-            raise UnsupportedSchema(f"{keyword!r} is not enforced yet", location=schema.at(keyword))
-        else:
-            self.rest.append(part)
+        self.classes: list[_KeyClass] = []
+        self._members: dict[Keys, tuple[int, ...]] = {}
+        self._make_classes()
 
     # ---- classes ----
 
-    def _mentioned(self) -> Iterator[Keys]:
-        """Every key or set of keys that a claim speaks of."""
-        yield from self.declared
-        yield from self.named
-        yield from self.required
-        for member in self.general:
-            yield member.keys
-        for part in self.rest:
-            for claim in self.formulas.claims_of(part):
-                record = self.formulas.records[claim]
-                if isinstance(record, (Member, Some, Most)):
-                    yield record.keys
-                elif isinstance(record, (Has, Lacks)):
-                    yield record.name
-                elif isinstance(record, Order):
-                    for name in record.names:
-                        self.declared[name] = None
-                elif isinstance(record, Unevaluated):
-                    self._fold(claim)
-
-    def _classes(self) -> None:
+    def _make_classes(self) -> None:
+        declared: dict[str, None] = {}
         names: dict[str, None] = {}
         predicates: dict[_Predicate, None] = {}
-        mentioned = list(self._mentioned())
-        names.update(dict.fromkeys(self.declared))
-        for keys in mentioned:
-            if isinstance(keys, str):
-                names[keys] = None
-            elif isinstance(keys, Others):
-                names.update(dict.fromkeys(sorted(keys.names - names.keys())))
-                predicates.update(dict.fromkeys(Matching(p) for p in keys.patterns))
-            else:
-                predicates[keys] = None
-        constant: set[_Predicate] = set()  # hold for every unnamed key
+        records = self.formulas.records
+        for claim in self.parts if self.plain else self._all_claims():
+            record = records[claim]
+            if isinstance(record, (Member, Some, Most)):
+                keys = record.keys
+                if isinstance(keys, str):
+                    names[keys] = None
+                elif isinstance(keys, Others):
+                    names.update(dict.fromkeys(sorted(keys.names)))
+                    predicates.update(dict.fromkeys(Matching(p) for p in keys.patterns))
+                else:
+                    predicates[keys] = None
+            elif isinstance(record, (Has, Lacks)):
+                names[record.name] = None
+            elif isinstance(record, Order):
+                declared.update(dict.fromkeys(record.names))
+        constant, varying = self._told_apart(predicates, names)
+        for name in {**declared, **names}:
+            if is_text(name):
+                self.names[name] = _KeyClass(len(self.names), name)
+        for true in self._partition(varying):
+            self.unnamed.append(_KeyClass(len(self.names) + len(self.unnamed), None, true | constant))
+        self.classes = [*self.names.values(), *self.unnamed]
+        if self.owner.ordered:
+            for rank, name in enumerate(declared):
+                if name in self.names:
+                    self.names[name].rank = rank
+
+    def _all_claims(self) -> Iterator[Formula]:
+        for part in self.parts:
+            yield from self.formulas.claims_of(part)
+
+    def _told_apart(
+        self, predicates: Iterable[_Predicate], names: dict[str, None]
+    ) -> tuple[frozenset[_Predicate], list[_Predicate]]:
+        """The predicates that hold for every unnamed key, and those that tell some apart; few keys become names."""
+        constant: set[_Predicate] = set()
         varying: list[_Predicate] = []
         for keys in predicates:
             known = self.owner.predicate(keys)
@@ -222,14 +203,7 @@ class _ObjectLowering:
                 constant.add(keys)
             else:
                 varying.append(keys)
-        for name in names:
-            if is_text(name):
-                self.names[name] = _KeyClass(name)
-        self.unnamed = [_KeyClass(None, true | constant) for true in self._partition(varying)]
-        if self.owner.ordered:
-            for rank, name in enumerate(self.declared):
-                if name in self.names:
-                    self.names[name].rank = rank
+        return frozenset(constant), varying
 
     def _partition(self, predicates: list[_Predicate]) -> list[frozenset[_Predicate]]:
         """The combinations of predicates that a key may satisfy; those that are plainly impossible left out."""
@@ -257,163 +231,150 @@ class _ObjectLowering:
             return not any(Matching(pattern) in cls.true for pattern in keys.patterns)
         return keys in cls.true
 
-    def _classes_of(self, keys: Keys) -> list[_KeyClass]:
-        """The classes of the keys that can still appear."""
+    def _classes_of(self, keys: Keys) -> tuple[int, ...]:
+        """The classes of the keys."""
         if isinstance(keys, str):
             cls = self.names.get(keys)
-            return [cls] if cls is not None and not cls.dead else []
-        return [cls for cls in self._all_classes() if not cls.dead and self._speaks_of(keys, cls)]
+            return () if cls is None else (cls.index,)
+        known = self._members.get(keys)
+        if known is None:
+            known = self._members[keys] = tuple(c.index for c in self.classes if self._speaks_of(keys, c))
+        return known
 
-    def _all_classes(self) -> Iterator[_KeyClass]:
-        yield from self.names.values()
-        yield from self.unnamed
+    # ---- facts ----
 
-    # ---- settling ----
+    def is_fact(self, claim: Formula) -> bool:
+        return isinstance(self.formulas.records[claim], (Member, Has, Lacks, CountMin, CountMax))
 
-    def _set_bases(self) -> None:
-        for name, literals in self.named.items():
-            if name in self.names:
-                self.names[name].base.update(literals)
-        for member in self.general:
-            for cls in self._all_classes():
-                if self._speaks_of(member.keys, cls):
-                    cls.base[member.literal] = None
-        for cls in self._all_classes():
-            self._check_dead(cls)
-        for name in self.required:
-            if name not in self.names or self.names[name].dead:
-                raise _Impossible
+    def copied(self, facts: _Facts) -> _Facts:
+        return _Facts(dict(facts.base), set(facts.dead), set(facts.required), facts.low, facts.high)
 
-    def _check_dead(self, cls: _KeyClass) -> None:
-        base = cls.base
-        if NEVER in base or (len(base) > 1 and self.combiner.nothing(frozenset(base))):
-            cls.dead = True
-            if cls.name is not None and cls.name in self.required:
-                raise _Impossible
-
-    def _settle(self) -> Formula:
-        """Simplify the rest by what always holds, which may grow by it; until nothing changes."""
-        formulas = self.formulas
-        rest = formulas.conjunction(self.rest)
-        while True:
-            self._check_counts()
-            settled = formulas.rewrite(rest, self._settled)
-            facts = [part for part in formulas.conjuncts(settled) if self._is_fact(part)]
-            if settled == FALSE:
-                raise _Impossible
-            if not facts and settled == rest:
-                return rest
-            for part in facts:
-                self._take(part)
-            rest = formulas.conjunction(part for part in formulas.conjuncts(settled) if part not in facts)
-
-    def _is_fact(self, part: Formula) -> bool:
-        return isinstance(self.formulas.records[part], (Member, Has, Lacks, CountMin, CountMax))
-
-    def _take(self, part: Formula) -> None:
-        record = self.formulas.records[part]
-        if isinstance(record, Member):
-            for cls in self._classes_of(record.keys):
-                cls.base[record.literal] = None
-                self._check_dead(cls)
-        elif isinstance(record, Has):
-            self.required[record.name] = None
-            if record.name not in self.names or self.names[record.name].dead:
-                raise _Impossible
-        elif isinstance(record, Lacks):
-            if record.name in self.names:
-                cls = self.names[record.name]
-                cls.base[NEVER] = None
-                self._check_dead(cls)
-        else:
-            self._fold(part)
-
-    def _check_counts(self) -> None:
-        if self.high is not None and max(self.low, len(self.required)) > self.high:
-            raise _Impossible
-
-    def _settled(self, claim: Formula) -> Formula:
-        """The claim, or what it comes to under what always holds."""
+    def add(self, claim: Formula, facts: _Facts) -> bool:
         record = self.formulas.records[claim]
         if isinstance(record, Member):
-            return self._settled_member(claim, record)
+            for cls in self._classes_of(record.keys):
+                if cls in facts.dead:
+                    continue
+                facts.base[cls] = base = facts.base.get(cls, NO_LITERALS) | {record.literal}
+                if record.literal == NEVER or (len(base) > 1 and self.combiner.nothing(base)):
+                    facts.dead.add(cls)
+                    if cls in facts.required:
+                        return False
+        elif isinstance(record, (Has, Lacks)):
+            named = self.names.get(record.name)
+            if isinstance(record, Has):
+                if named is None or named.index in facts.dead:
+                    return False
+                facts.required.add(named.index)
+            elif named is not None:
+                if named.index in facts.required:
+                    return False
+                facts.dead.add(named.index)
+        elif isinstance(record, CountMin):
+            facts.low = max(facts.low, record.times)
+        else:
+            assert isinstance(record, CountMax), record
+            facts.high = record.times if facts.high is None else min(facts.high, record.times)
+        return facts.high is None or max(facts.low, len(facts.required)) <= facts.high
+
+    def settled(self, claim: Formula, facts: _Facts) -> Formula:
+        record = self.formulas.records[claim]
+        if isinstance(record, Member):
+            return self._settled_member(claim, record, facts)
         if isinstance(record, Some):
-            return self._settled_some(claim, record)
+            return self._settled_some(claim, record, facts)
         if isinstance(record, Most):
-            open_classes = [c for c in self._classes_of(record.keys) if record.literal not in c.base]
-            return claim if open_classes else TRUE
+            return TRUE if all(map(self._implied(record, facts), self._classes_of(record.keys))) else claim
         if isinstance(record, (Has, Lacks)):
-            absent = record.name not in self.names or self.names[record.name].dead
-            if record.name in self.required or absent:
+            named = self.names.get(record.name)
+            absent = named is None or named.index in facts.dead
+            if absent or (named is not None and named.index in facts.required):
                 return TRUE if isinstance(record, Has) != absent else FALSE
             return claim
-        least = max(self.low, len(self.required))
+        least = max(facts.low, len(facts.required))
         if isinstance(record, CountMin):
             if record.times <= least:
                 return TRUE
-            return FALSE if self.high is not None and record.times > self.high else claim
+            return FALSE if facts.high is not None and record.times > facts.high else claim
         if isinstance(record, CountMax):
             if record.times < least:
                 return FALSE
-            return TRUE if self.high is not None and record.times >= self.high else claim
+            return TRUE if facts.high is not None and record.times >= facts.high else claim
+        if isinstance(record, Unevaluated):
+            schema, keyword = self.combiner.reader.origins[claim]
+            raise UnsupportedSchema(f"{keyword!r} is not enforced yet", location=schema.at(keyword))
         assert isinstance(record, Order), record
         return TRUE
 
-    def _settled_member(self, claim: Formula, record: Member) -> Formula:
-        open_classes = [c for c in self._classes_of(record.keys) if record.literal not in c.base]
-        if not open_classes:
+    def _implied(self, claim: Member | Some | Most, facts: _Facts) -> Callable[[int], bool]:
+        """Whether the values of a class satisfy the literal of the claim anyway, or can't be there."""
+
+        def implied(cls: int) -> bool:
+            base = facts.base.get(cls, NO_LITERALS)
+            if cls in facts.dead or claim.literal in base:
+                return True
+            return bool(base) and not self.plain and self.combiner.nothing(base | {claim.literal ^ 1})
+
+        return implied
+
+    def _settled_member(self, claim: Formula, record: Member, facts: _Facts) -> Formula:
+        classes = self._classes_of(record.keys)
+        if all(map(self._implied(record, facts), classes)):
             return TRUE
-        if isinstance(record.keys, str) and self.combiner.nothing(frozenset((*open_classes[0].base, record.literal))):
-            if record.keys in self.required:
-                return FALSE
-            return self.formulas.claim(Lacks(record.keys))
+        if isinstance(record.keys, str):
+            base = facts.base.get(classes[0], NO_LITERALS)
+            if record.literal == NEVER or (base and self.combiner.nothing(base | {record.literal})):
+                return FALSE if classes[0] in facts.required else self.formulas.claim(Lacks(record.keys))
         return claim
 
-    def _settled_some(self, claim: Formula, record: Some) -> Formula:
-        able = [
-            c for c in self._classes_of(record.keys) if not self.combiner.nothing(frozenset((*c.base, record.literal)))
-        ]
-        if not able or (all(c.name is not None for c in able) and len(able) < record.times):
+    def _settled_some(self, claim: Formula, record: Some, facts: _Facts) -> Formula:
+        classes = [cls for cls in self._classes_of(record.keys) if cls not in facts.dead]
+        able = [c for c in classes if not self.combiner.nothing(facts.base.get(c, NO_LITERALS) | {record.literal})]
+        named = all(cls < len(self.names) for cls in able)
+        if (named and len(able) < record.times) or (facts.high is not None and record.times > facts.high):
             return FALSE
-        return FALSE if self.high is not None and record.times > self.high else claim
+        if record.literal != ALWAYS and not all(map(self._implied(record, facts), able)):
+            return claim
+        # What counts is only that the keys are there.
+        if sum(cls in facts.required for cls in able) >= record.times:
+            return TRUE
+        if len(able) + len(facts.dead) == len(self.classes):
+            return self.formulas.count_min(record.times)
+        if named and record.times == 1:
+            return self.formulas.disjunction([self.formulas.claim(Has(self.classes[c].name or "")) for c in able])
+        return claim
 
     # ---- the node ----
 
     def members(self) -> ir.Members:
-        """The finished node. Raises _Impossible."""
-        self._classes()
-        self._set_bases()
-        rest = self._settle() if self.rest else TRUE
-        self._check_counts()
-        unnamed = self._merged([cls for cls in self.unnamed if not cls.dead], rest)
-        names = list(self.names.values()) if unnamed else [cls for cls in self.names.values() if not cls.dead]
-        classes = names + [cls for group, _ in unnamed for cls in group[:1]]
+        """The finished node. Raises Impossible."""
+        facts = _Facts()
+        _, rest = self.fold(self.parts, facts)
+        rest = self.cleaned(rest, facts)
+        unnamed = self._merged(facts, rest)
+        names = [cls for cls in self.names.values() if unnamed or cls.index not in facts.dead]
+        groups = [[cls] for cls in names] + [group for group, _ in unnamed]
+        ids = {cls.index: i for i, group in enumerate(groups) for cls in group}
         values: list[tuple[ir.Pick, ...]] = []
         claims: tuple[ir.Claim, ...] = ()
         formula: ir.Formula = True
         node = self.owner.node
-        if rest == TRUE:
-            for cls in classes:
-                value = None if cls.dead else node(frozenset(cls.base))
-                values.append(() if value is None else (ir.Pick((), value),))
-        else:
-            index = {id(cls): i for i, cls in enumerate(names)}
-            for i, (group, _) in enumerate(unnamed, len(names)):
-                index.update({id(cls): i for cls in group})
-            conditions = Conditions(
-                self.formulas,
-                rest,
-                lambda claim: self._translated(claim, index),
-                self.combiner.nothing,
-                self.owner.limits,
-                self.location,
-            )
-            for i, cls in enumerate(classes):
-                values.append(() if cls.dead else conditions.picks(i, frozenset(cls.base), node))
+        conditions = None
+        if rest != TRUE:
+            conditions = self._conditions(rest, facts, ids)
             claims = tuple(known.claim for known in conditions.claims)
             formula = conditions.formula
-        required = tuple(sorted(i for i, cls in enumerate(names) if cls.name in self.required))
-        high = self.high
+        for i, group in enumerate(groups):
+            index = group[0].index
+            base = facts.base.get(index, NO_LITERALS)
+            if index in facts.dead:
+                values.append(())
+            elif conditions is not None:
+                values.append(conditions.picks(i, base, node))
+            else:
+                value = node(base)
+                values.append(() if value is None else (ir.Pick((), value),))
+        high = facts.high
         if high is not None and not unnamed and high >= len(names):
             high = None
         return ir.Members(
@@ -421,26 +382,30 @@ class _ObjectLowering:
             ranks=_dense(cls.rank for cls in names),
             patterns=tuple(regex for _, regex in unnamed),
             values=tuple(values),
-            required=required,
-            min_count=self.low if self.low > len(required) else 0,
+            required=tuple(sorted(ids[index] for index in facts.required)),
+            min_count=facts.low if facts.low > len(facts.required) else 0,
             max_count=high,
             claims=claims,
             formula=formula,
         )
 
-    def _merged(self, unnamed: list[_KeyClass], rest: Formula) -> list[tuple[list[_KeyClass], ir.RegexId]]:
-        """Classes of unnamed keys that are treated alike become one."""
-        claims = [] if rest == TRUE else list(dict.fromkeys(self.formulas.claims_of(rest)))
+    def _conditions(self, rest: Formula, facts: _Facts, ids: dict[int, int]) -> Conditions:
+        def translated(claim: Formula) -> IrClaim:
+            return self._translated(claim, facts, ids)
+
+        nothing, limits = self.combiner.nothing, self.owner.limits
+        return Conditions(self.formulas, rest, translated, nothing, limits, self.location)
+
+    def _merged(self, facts: _Facts, rest: Formula) -> list[tuple[list[_KeyClass], ir.RegexId]]:
+        """Classes of unnamed keys that are treated alike become one; with its language."""
+        spoken = [r.keys for r in map(self.formulas.records.__getitem__, self.formulas.claims_of(rest)) if _has_keys(r)]
         groups: dict[tuple[Conjunction, tuple[bool, ...]], list[_KeyClass]] = {}
-        for cls in unnamed:
-            said = tuple(self._claim_speaks_of(claim, cls) for claim in claims)
-            groups.setdefault((frozenset(cls.base), said), []).append(cls)
+        for cls in self.unnamed:
+            if cls.index not in facts.dead:
+                said = tuple(cls.index in self._classes_of(keys) for keys in spoken)
+                groups.setdefault((facts.base.get(cls.index, NO_LITERALS), said), []).append(cls)
         alternate = self.owner.builder.alternate
         return [(group, alternate(*[self._regex(cls) for cls in group])) for group in groups.values()]
-
-    def _claim_speaks_of(self, claim: Formula, cls: _KeyClass) -> bool:
-        record = self.formulas.records[claim]
-        return isinstance(record, (Member, Some, Most)) and self._speaks_of(record.keys, cls)
 
     def _regex(self, cls: _KeyClass) -> ir.RegexId:
         """The language of the keys of an unnamed class; names need not be left out, the IR sees to that."""
@@ -457,24 +422,28 @@ class _ObjectLowering:
             inside.append(builder.repeat(self.owner.strings.keys.charset(ALL), 0, None))
         return builder.intersect(*inside, *outside)
 
-    def _translated(self, claim: Formula, index: dict[int, int]) -> IrClaim:
+    def _translated(self, claim: Formula, facts: _Facts, ids: dict[int, int]) -> IrClaim:
         record = self.formulas.records[claim]
         if isinstance(record, (Has, Lacks)):
-            cls = index[id(self.names[record.name])]
+            cls = ids[self.names[record.name].index]
             return IrClaim(ir.Has(cls) if isinstance(record, Has) else ir.Lacks(cls), None)
         if isinstance(record, (CountMin, CountMax)):
             count = record.times
             return IrClaim(ir.CountMin(count) if isinstance(record, CountMin) else ir.CountMax(count), None)
         assert isinstance(record, (Member, Some, Most)), record
-        classes = self._classes_of(record.keys)
+        classes = [cls for cls in self._classes_of(record.keys) if cls not in facts.dead]
         if not isinstance(record, Some):
-            classes = [cls for cls in classes if record.literal not in cls.base]
-        ids = tuple(sorted({index[id(cls)] for cls in classes}))
+            classes = [cls for cls in classes if record.literal not in facts.base.get(cls, NO_LITERALS)]
+        here = tuple(sorted({ids[cls] for cls in classes}))
         if isinstance(record, Member):
-            return IrClaim(ir.Member(ids), record.literal)
+            return IrClaim(ir.Member(here), record.literal)
         if isinstance(record, Some):
-            return IrClaim(ir.Some(ids, record.times), record.literal)
-        return IrClaim(ir.Most(ids, record.times), record.literal)
+            return IrClaim(ir.Some(here, record.times), record.literal)
+        return IrClaim(ir.Most(here, record.times), record.literal)
+
+
+def _has_keys(record: Record) -> TypeGuard[Member | Some | Most]:
+    return isinstance(record, (Member, Some, Most))
 
 
 def _dense(ranks: Iterable[int | None]) -> tuple[int | None, ...]:
