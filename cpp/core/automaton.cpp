@@ -108,8 +108,9 @@ ConfigId Automaton::intern_config(std::vector<FrameId> threads) {
                             [&](FrameId f) { return frames_[f].kind == FrameKind::kRootAfter; });
   threads_.insert(threads_.end(), threads.begin(), threads.end());
   configs_.push_back(c);
-  rows_.emplace_back();
-  mask_rows_.emplace_back();
+  steps_.emplace_back();
+  mask_steps_.emplace_back();
+  first_bytes_.emplace_back();
   return id;
 }
 
@@ -174,14 +175,97 @@ ConfigId Automaton::compute_step(ConfigId c, uint8_t byte, bool for_mask) {
     step_frame(f, byte, for_mask, out);
   }
   const ConfigId next = out.empty() ? kDead : intern_config(std::move(out));
-  std::unique_ptr<Row>& row = for_mask ? mask_rows_[c] : rows_[c];
-  if (row == nullptr) {
-    row = std::make_unique<Row>();
-    row->fill(kUnknown);
-    row_bytes_ += sizeof(Row);
-  }
-  (*row)[byte] = next;
+  remember(for_mask ? mask_steps_[c] : steps_[c], byte, next);
   return next;
+}
+
+void Automaton::remember(Steps& steps, uint8_t byte, ConfigId next) {
+  if (steps.row == nullptr) {
+    if (steps.count < Steps::kFew) {
+      steps.bytes[steps.count] = byte;
+      steps.next[steps.count++] = next;
+      return;
+    }
+    steps.row = std::make_unique<std::array<ConfigId, 256>>();
+    steps.row->fill(kUnknown);
+    for (uint32_t i = 0; i < steps.count; ++i) (*steps.row)[steps.bytes[i]] = steps.next[i];
+    row_bytes_ += sizeof(*steps.row);
+  }
+  (*steps.row)[byte] = next;
+}
+
+// ---- first bytes: a superset of the live ones, found without stepping -------------------------------------------------
+
+void Automaton::compute_first_bytes(ConfigId c) {
+  ByteSet bytes;
+  for (uint32_t i = 0; i < configs_[c].count; ++i) {
+    const Frame f = frames_[threads_[configs_[c].begin + i]];
+    add_first_bytes(f, bytes);
+  }
+  first_bytes_[c] = bytes;
+  configs_[c].has_first_bytes = true;
+}
+
+void Automaton::add_value_bytes(NodeId node, ByteSet& bytes) {
+  const Starts& s = starts(node);
+  for (const ExprId e : s.terminals) bytes.merge(expressions_.live_bytes(e));
+  if (!s.objects.empty()) bytes.insert('{');
+  if (!s.arrays.empty()) bytes.insert('[');
+}
+
+void Automaton::add_item_bytes(const Frame& f, ByteSet& bytes) {
+  const std::vector<Containers::Entry>& entries = containers_.entries(f.state, containers_.item_class(f.state));
+  for (const Containers::Entry& entry : entries) add_value_bytes(entry.value, bytes);
+}
+
+void Automaton::add_first_bytes(const Frame& f, ByteSet& bytes) {
+  if (f.kind == FrameKind::kTerminal) {
+    bytes.merge(expressions_.live_bytes(f.state));
+    return;
+  }
+  if (f.kind == FrameKind::kKey) {
+    const KeyPosition& k = keys_[f.extra];
+    const std::vector<std::string_view>& names = containers_.sorted_names(containers_[f.state].node);
+    for (uint32_t s = k.low; s < k.high; ++s) {
+      if (names[s].size() > k.depth) bytes.insert(static_cast<uint8_t>(names[s][k.depth]));
+    }
+    for (const auto& [pattern, state] : pattern_lists_[k.patterns]) bytes.merge(expressions_.live_bytes(state));
+    bytes.insert('"');
+    return;
+  }
+  for (const char c : {' ', '\t', '\n', '\r'}) bytes.insert(static_cast<uint8_t>(c));
+  for (const char c : grammar_.item_separator) bytes.insert(static_cast<uint8_t>(c));
+  for (const char c : grammar_.key_separator) bytes.insert(static_cast<uint8_t>(c));
+  switch (f.kind) {
+    case FrameKind::kRootBefore:
+      add_value_bytes(grammar_.root, bytes);
+      return;
+    case FrameKind::kMemberBefore:
+      add_value_bytes(f.extra, bytes);
+      return;
+    case FrameKind::kArrayOpen:
+      bytes.insert(']');
+      add_item_bytes(f, bytes);
+      return;
+    case FrameKind::kItemNext:
+      add_item_bytes(f, bytes);
+      return;
+    case FrameKind::kItemAfter:
+      bytes.insert(']');
+      return;
+    case FrameKind::kObjectOpen:
+      bytes.insert('"');
+      bytes.insert('}');
+      return;
+    case FrameKind::kMemberNext:
+      bytes.insert('"');
+      return;
+    case FrameKind::kMemberAfter:
+      bytes.insert('}');
+      return;
+    default:
+      return;
+  }
 }
 
 void Automaton::push(std::vector<FrameId>& out, FrameKind kind, uint32_t sub, uint32_t state, uint32_t extra, FrameId parent) {
@@ -518,7 +602,7 @@ ConfigId Automaton::closed_key(RegisterId reg, uint32_t pattern, FrameId parent)
 size_t Automaton::memory_bytes() const {
   return expressions_.memory_bytes() + containers_.memory_bytes() + row_bytes_ + frames_.capacity() * sizeof(Frame) +
          frame_index_.memory_bytes() + keys_.capacity() * sizeof(KeyPosition) + key_index_.memory_bytes() +
-         threads_.capacity() * sizeof(FrameId) + configs_.capacity() * (sizeof(Config) + 2 * sizeof(void*)) +
+         threads_.capacity() * sizeof(FrameId) + configs_.capacity() * (sizeof(Config) + 2 * sizeof(Steps) + sizeof(ByteSet)) +
          config_index_.memory_bytes();
 }
 

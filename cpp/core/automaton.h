@@ -76,16 +76,19 @@ class Automaton {
 
   // The configuration behind one more byte; kDead if none.
   ConfigId step(ConfigId c, uint8_t byte) {
-    const Row* row = rows_[c].get();
-    if (row != nullptr && (*row)[byte] != kUnknown) return (*row)[byte];
-    return compute_step(c, byte, false);
+    const ConfigId known = known_step(steps_[c], byte);
+    return known != kUnknown ? known : compute_step(c, byte, false);
   }
   // The same for computing masks: a key that has left all names and all used keys loses its text (TextPool::kFresh), so that
   // the many texts behind one mask share their states. It differs from `step` only where one token closes two keys.
   ConfigId mask_step(ConfigId c, uint8_t byte) {
-    const Row* row = mask_rows_[c].get();
-    if (row != nullptr && (*row)[byte] != kUnknown) return (*row)[byte];
-    return compute_step(c, byte, true);
+    const ConfigId known = known_step(mask_steps_[c], byte);
+    return known != kUnknown ? known : compute_step(c, byte, true);
+  }
+  // The bytes that may lead on from c: all others are dead. The reference is valid until the next step.
+  const ByteSet& first_bytes(ConfigId c) {
+    if (!configs_[c].has_first_bytes) compute_first_bytes(c);
+    return first_bytes_[c];
   }
 
   ConfigId config_of(FrameId f);                    // the configuration of one thread
@@ -114,11 +117,27 @@ class Automaton {
 
  private:
   static constexpr ConfigId kUnknown = 0xFFFFFFFF;
-  using Row = std::array<ConfigId, 256>;
+  // The known steps of a configuration. Most are passed once on the way through a trie and have few, so the full row comes late.
+  struct Steps {
+    static constexpr uint32_t kFew = 6;
+    std::array<uint8_t, kFew> bytes{};
+    uint8_t count = 0;
+    std::array<ConfigId, kFew> next{};
+    std::unique_ptr<std::array<ConfigId, 256>> row;
+  };
+  static ConfigId known_step(const Steps& steps, uint8_t byte) {
+    if (steps.row != nullptr) return (*steps.row)[byte];
+    for (uint32_t i = 0; i < steps.count; ++i) {
+      if (steps.bytes[i] == byte) return steps.next[i];
+    }
+    return kUnknown;
+  }
+  void remember(Steps& steps, uint8_t byte, ConfigId next);
   struct Config {
     uint32_t begin = 0;
     uint32_t count = 0;
     bool accepting = false;
+    bool has_first_bytes = false;
   };
 
   void find_live_nodes();
@@ -127,6 +146,10 @@ class Automaton {
   KeyId intern_key(const KeyPosition& k);
   uint32_t intern_patterns(std::vector<std::pair<uint32_t, ExprId>> list);
   ConfigId compute_step(ConfigId c, uint8_t byte, bool for_mask);
+  void compute_first_bytes(ConfigId c);
+  void add_first_bytes(const Frame& f, ByteSet& bytes);
+  void add_value_bytes(NodeId node, ByteSet& bytes);
+  void add_item_bytes(const Frame& f, ByteSet& bytes);
   void step_frame(const Frame& f, uint8_t byte, bool for_mask, std::vector<FrameId>& out);
   void step_in_key(const Frame& f, uint8_t byte, bool for_mask, std::vector<FrameId>& out);
   void start_value(NodeId node, Frame waiting, uint8_t byte, std::vector<FrameId>& out);
@@ -152,8 +175,9 @@ class Automaton {
   std::vector<FrameId> threads_;
   std::vector<Config> configs_;
   HashIndex config_index_;
-  std::vector<std::unique_ptr<Row>> rows_;       // parallel to configs_
-  std::vector<std::unique_ptr<Row>> mask_rows_;  // parallel to configs_
+  std::vector<Steps> steps_;          // parallel to configs_
+  std::vector<Steps> mask_steps_;     // parallel to configs_
+  std::vector<ByteSet> first_bytes_;  // parallel to configs_, valid where has_first_bytes
   size_t row_bytes_ = 0;
   ConfigId start_ = kDead;
 };

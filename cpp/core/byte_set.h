@@ -24,6 +24,9 @@ struct ByteSet {
   void merge(const ByteSet& other) {
     for (size_t i = 0; i < 4; ++i) words[i] |= other.words[i];
   }
+  void intersect(const ByteSet& other) {
+    for (size_t i = 0; i < 4; ++i) words[i] &= other.words[i];
+  }
   bool operator==(const ByteSet&) const = default;
 
   static ByteSet all() {

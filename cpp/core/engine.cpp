@@ -229,21 +229,22 @@ const TerminalTable* Engine::counted_table(ExprId e, const ExpressionPool::Count
 void Engine::walk(const Trie& trie, ConfigId from, uint32_t* mask, const ByteSet* first_bytes) {
   if (from == Automaton::kDead || trie.size() == 0) return;
   if (stack_.size() < trie.max_depth() + 1) stack_.resize(trie.max_depth() + 1);
-  stack_[0] = from;
+  stack_[0] = {from, automaton_->first_bytes(from)};
+  if (first_bytes != nullptr) stack_[0].bytes.intersect(*first_bytes);
   for (uint32_t i = 0; i < trie.size();) {
     const uint32_t depth = trie.depth(i);
     const uint8_t byte = trie.byte(i);
-    if (depth == 0 && first_bytes != nullptr && !first_bytes->contains(byte)) {
+    if (!stack_[depth].bytes.contains(byte)) {
       i = trie.end(i);
       continue;
     }
-    const ConfigId next = automaton_->mask_step(stack_[depth], byte);
+    const ConfigId next = automaton_->mask_step(stack_[depth].config, byte);
     if (next == Automaton::kDead) {
       i = trie.end(i);
       continue;
     }
     set_tokens(trie, trie.first_token(i), trie.first_token(i + 1), mask);
-    stack_[depth + 1] = next;
+    if (trie.end(i) != i + 1) stack_[depth + 1] = {next, automaton_->first_bytes(next)};
     ++i;
   }
 }
@@ -273,17 +274,18 @@ void Engine::walk_exact_keys(FrameId id, uint32_t* mask) {
   const Frame f = automaton_->frame(id);
   const Trie& trie = vocabulary_->trie();
   struct Place {
-    ConfigId config = 0;
-    KeyId key = kNone;  // kNone: behind the key, all is exact
-    ByteSet bytes;
+    KeyId key = kNone;    // kNone: behind the key, all is exact
+    ConfigId config = 0;  // behind the key
+    ByteSet bytes;        // what may be followed from here
   };
   std::vector<Place> places(trie.max_depth() + 1);
-  places[0] = {automaton_->config_of(id), f.extra, automaton_->exact_bytes(f.state, automaton_->key(f.extra))};
+  places[0] = {f.extra, 0, automaton_->exact_bytes(f.state, automaton_->key(f.extra))};
   for (uint32_t i = 0; i < trie.size();) {
     const uint32_t depth = trie.depth(i);
     const uint8_t byte = trie.byte(i);
     const Place& from = places[depth];
     Place to;
+    bool live = from.key == kNone ? from.bytes.contains(byte) : true;
     if (from.key != kNone) {
       if (!from.bytes.contains(byte)) {  // leaves the exact keys: the table has spoken
         i = trie.end(i);
@@ -294,16 +296,23 @@ void Engine::walk_exact_keys(FrameId id, uint32_t* mask) {
         i = trie.end(i);
         continue;
       }
+      live = to.key != kNone || byte == '"';
     }
-    to.config = automaton_->mask_step(from.config, byte);
-    if (to.config == Automaton::kDead) {
+    if (live && to.key == kNone) {
+      const ConfigId config = from.key == kNone
+                                  ? from.config
+                                  : automaton_->config_of(automaton_->intern({FrameKind::kKey, 0, f.state, from.key, f.parent}));
+      to.config = automaton_->mask_step(config, byte);
+      live = to.config != Automaton::kDead;
+    }
+    if (!live) {
       clear_tokens(trie, trie.first_token(i), trie.first_token(trie.end(i)), mask);
       i = trie.end(i);
       continue;
     }
     set_tokens(trie, trie.first_token(i), trie.first_token(i + 1), mask);
     if (trie.end(i) != i + 1) {
-      if (to.key != kNone) to.bytes = automaton_->exact_bytes(f.state, automaton_->key(to.key));
+      to.bytes = to.key != kNone ? automaton_->exact_bytes(f.state, automaton_->key(to.key)) : automaton_->first_bytes(to.config);
       places[depth + 1] = to;
     }
     ++i;

@@ -48,7 +48,10 @@ class Engine {
   size_t memory_bytes();
 
  private:
-  using Walk = std::vector<ConfigId>;
+  struct Place {  // of a walk: the configuration at one depth, and the bytes that may lead on from it
+    ConfigId config = 0;
+    ByteSet bytes;
+  };
 
   void compute(ConfigId c, uint32_t* mask);
   void add_thread(FrameId f, uint32_t* mask);
@@ -72,7 +75,7 @@ class Engine {
   std::unordered_map<ConfigId, TokenSet> memo_;
   size_t memo_bytes_ = 0;
   size_t memo_limit_ = size_t{64} << 20;
-  Walk stack_;
+  std::vector<Place> stack_;
 };
 
 }  // namespace gd

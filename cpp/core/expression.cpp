@@ -438,11 +438,12 @@ const ExprId* ExpressionPool::build_row(ExprId id) {
       target = derivative(id, static_cast<uint8_t>(byte));
       if (!is_nonempty(target)) target = kEmpty;
     }
-    (*row)[byte] = target;
+    row->next[byte] = target;
+    if (target != kEmpty) row->live.insert(static_cast<uint8_t>(byte));
   }
   memory_bytes_ += sizeof(Row);
   rows_[id] = std::move(row);
-  return rows_[id]->data();
+  return rows_[id]->next.data();
 }
 
 bool ExpressionPool::is_nonempty(ExprId id) {

@@ -44,9 +44,14 @@ class ExpressionPool {
   // The successors of e, one for each byte; kEmpty is dead. The pointer stays valid.
   const ExprId* transitions(ExprId e) {
     Row* row = rows_[e].get();
-    return row != nullptr ? row->data() : build_row(e);
+    return row != nullptr ? row->next.data() : build_row(e);
   }
   ExprId step(ExprId e, uint8_t byte) { return transitions(e)[byte]; }
+  // The bytes that do not lead to kEmpty.
+  const ByteSet& live_bytes(ExprId e) {
+    if (rows_[e] == nullptr) build_row(e);
+    return rows_[e]->live;
+  }
 
   // The number of strings over the alphabet, or kManyStrings if there are at least that many.
   static constexpr uint64_t kManyStrings = uint64_t{1} << 31;
@@ -74,7 +79,10 @@ class ExpressionPool {
  private:
   enum class Kind : uint8_t { kClass, kConcat, kAlternate, kRepeat, kIntersect, kComplement, kLiterals, kAutomaton, kConstant };
   enum class Tri : uint8_t { kUnknown, kNo, kYes };
-  using Row = std::array<ExprId, 256>;
+  struct Row {
+    std::array<ExprId, 256> next;
+    ByteSet live;
+  };
 
   struct Expr {
     Kind kind{};
