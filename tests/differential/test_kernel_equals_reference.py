@@ -251,6 +251,17 @@ def test_both_accept_the_same_bytes(grammar: ir.Grammar, vocabulary: TestVocabul
     pair.allowed()
 
 
+def test_a_used_key_of_a_finite_pattern_is_not_typed_again() -> None:
+    b = Builder(ir.Spacing(0))
+    one = (ir.Pick((), b.add(ir.Terminal(b.literal(b"1")))),)
+    patterns = (b.literals((b"ab", b"cd")), b.literals((b"name", b"names")))
+    pair = Pair(b.grammar(b.add(ir.Members((), (), patterns, (one, one)))), SYNTHETIC[0])
+    for text in (b'{"ab":1,"', b"c", b'd":1,"names":1,"name'):
+        assert pair.kernel.accept_bytes(text)
+        assert pair.reference.accept_bytes(text)
+        pair.allowed()
+
+
 # ---- real vocabularies ----------------------------------------------------------------------------------------------
 
 
