@@ -39,7 +39,8 @@ def compile_schema(
         raise SchemaTooComplex("the schema is nested too deeply", limit="max_depth") from None
     if root is None:
         raise UnsatisfiableSchema("the schema is unsatisfiable: its keywords exclude every value", location="#")
-    reached = [lowering.document.schemas[number] for number in lowering.reader.readings]
+    schemas, constants = lowering.document.schemas, lowering.document.constant_scope
+    reached = [schemas[number] for number in lowering.reader.readings if schemas[number].scope is not constants]
     return lowering.builder.grammar(root), Report(Reporter(reached, options, lowering.restrictions))
 
 

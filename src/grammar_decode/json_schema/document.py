@@ -110,7 +110,7 @@ class Document:
             self.scope.chain = self._longer((), self.scope.base)
         self._scopes: dict[tuple[str, tuple[str, ...]], Scope] = {(self.scope.base, self.scope.chain): self.scope}
         self._constants: dict[int, Schema] = {}
-        self._constant_scope = Scope("", "", None, Dialect.DEFAULT, ())
+        self.constant_scope = Scope("", "", None, Dialect.DEFAULT, ())
         self._new({}, self.scope, None, ())
         self.root: Literal = self._literal(root, self.scope, None, ())
 
@@ -150,7 +150,7 @@ class Document:
         """The literal of the schema ``{"const": value}``, for a value that stands inside ``owner`` at ``path``."""
         known = self._constants.get(id(value))
         if known is None:
-            known = self._new({"const": value}, self._constant_scope, owner, path)
+            known = self._new({"const": value}, self.constant_scope, owner, path)
             self._constants[id(value)] = known
         return 2 * known.number + 1
 

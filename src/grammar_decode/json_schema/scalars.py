@@ -7,14 +7,16 @@ from decimal import Decimal
 from grammar_decode.errors import SchemaTooComplex
 from grammar_decode.ir.nodes import RegexId
 from grammar_decode.json_schema.claims import Bound, Integral, Multiple, OneNumber, Truth
-from grammar_decode.json_schema.decimals import floor_grid
+from grammar_decode.json_schema.decimals import floor_grid, is_multiple
 from grammar_decode.json_schema.formula import FALSE, TRUE, And, Formula, Formulas, Or
 from grammar_decode.json_schema.numbers import NumberConstraint, NumberTooComplex, exact
 from grammar_decode.json_schema.read import Reader
 from grammar_decode.json_schema.seed import Seed
 
-#: An and over ors is spread out up to this many ranges: `number, below 1 or above 5` is two ranges, no intersection.
+#: An and over ors is spread out up to this many ranges, in so many steps: `number, below 1 or above 5` is two ranges, no
+#: intersection. What is excluded in one part is met with the multiples of another.
 MOST_RANGES = 64
+MOST_STEPS = 200
 
 
 def truths(formulas: Formulas, formula: Formula) -> int:
@@ -66,7 +68,7 @@ class Numbers:
         if isinstance(record, Integral):
             return (value == floor_grid(value, 0)) == record.positive
         assert isinstance(record, Multiple)
-        return _is_multiple(value, record.divisor) == record.positive
+        return is_multiple(value, record.divisor) == record.positive
 
     def finite(self, formula: Formula) -> tuple[int | float | Decimal, ...] | None:
         """The numbers of a formula that is known to have few of them; None for any other."""
@@ -118,25 +120,29 @@ class Numbers:
             return builder.alternate(*[self.numerals.value(v) for v in values])
         if isinstance(self.formulas.records[formula], Or):
             return builder.alternate(*[self.language(branch) for branch in self.formulas.branches(formula)])
-        spread = self._spread(formula)
-        if spread != formula:
-            return self.language(spread)
         try:
-            return self._conjunction(self.formulas.conjuncts(formula))
+            return builder.alternate(*[self._conjunction(self.formulas.conjuncts(way)) for way in self._ways(formula)])
         except NumberTooComplex as error:
             raise self._too_complex(formula, error) from error
 
-    def _spread(self, formula: Formula) -> Formula:
-        """An and over ors as an or over ands, where that is small."""
+    def _ways(self, formula: Formula) -> list[Formula]:
+        """Conjunctions whose union is the formula, without an or in them; the formula itself where they are too many."""
         formulas = self.formulas
-        ways: list[list[Formula]] = [[]]
-        for part in formulas.conjuncts(formula):
-            branches = formulas.branches(part)
-            ways = [[*way, branch] for way in ways for branch in branches]
-            if len(ways) > MOST_RANGES:
-                return formula
-        conjunctions = [formulas.conjunction(way) for way in ways]
-        return formulas.disjunction([c for c in conjunctions if not self.is_empty(c)])
+        found: dict[Formula, None] = {}
+        stack = [formula]
+        for _ in range(MOST_STEPS):
+            if not stack or len(found) > MOST_RANGES:
+                break
+            way = stack.pop()
+            parts = formulas.conjuncts(way)
+            choice = next((part for part in parts if isinstance(formulas.records[part], Or)), None)
+            if choice is None:
+                found[way] = None
+                continue
+            others = [part for part in parts if part != choice]
+            met = [formulas.conjunction([*others, branch]) for branch in reversed(formulas.branches(choice))]
+            stack.extend(narrower for narrower in met if not self.is_empty(narrower))
+        return [formula] if stack or len(found) > MOST_RANGES else list(found)
 
     def _constraint(self, parts: tuple[Formula, ...]) -> tuple[NumberConstraint, list[Formula]]:
         """What of a conjunction is a range with divisors, and the rest."""
@@ -151,8 +157,12 @@ class Numbers:
                     more = NumberConstraint(low=record.value, low_inclusive=record.inclusive)
             elif isinstance(record, Integral) and record.positive:
                 more = NumberConstraint(integer=True)
-            elif isinstance(record, Multiple) and record.positive:
-                more = NumberConstraint(multiples=(record.divisor,))
+            elif isinstance(record, Multiple):
+                more = (
+                    NumberConstraint(multiples=(record.divisor,))
+                    if record.positive
+                    else NumberConstraint(excluded=(record.divisor,))
+                )
             else:
                 rest.append(part)
                 continue
@@ -167,8 +177,6 @@ class Numbers:
             record = self.formulas.records[part]
             if isinstance(record, Integral):
                 languages.append(numerals.non_integers)
-            elif isinstance(record, Multiple):
-                languages.append(numerals.not_multiple_of(record.divisor))
             elif isinstance(record, OneNumber):
                 excluded = [numerals.interval(exact(v), True, exact(v), True) for v in record.values]
                 excluded += [numerals.value(v) for v in record.values]
@@ -182,14 +190,3 @@ class Numbers:
         found = next((origin for origin in origins if origin is not None), None)
         location = found[0].at(found[1]) if found else None
         return SchemaTooComplex(str(error), limit=error.limit, location=location)
-
-
-def _is_multiple(value: Decimal, divisor: Decimal) -> bool:
-    places = max(0, -_exponent(value), -_exponent(divisor))
-    return floor_grid(value, places) % floor_grid(divisor, places) == 0
-
-
-def _exponent(value: Decimal) -> int:
-    exponent = value.as_tuple().exponent
-    assert isinstance(exponent, int), "not a finite number"
-    return exponent

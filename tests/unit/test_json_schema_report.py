@@ -1,0 +1,79 @@
+"""The report says what became of every keyword, and the table knows all keywords that the reader enforces."""
+
+from __future__ import annotations
+
+from grammar_decode.json_schema import Entry, JsonOptions, Outcome, Report, compile_schema
+from grammar_decode.json_schema.keywords import TABLE, Dialect, keywords_of
+from grammar_decode.json_schema.read import _METHODS
+
+
+def report_of(schema: object, **options: str) -> dict[tuple[str, str], Entry]:
+    _, report = compile_schema(schema, JsonOptions(**options))  # type: ignore[arg-type]
+    return {(entry.location, entry.keyword): entry for entry in report.entries}
+
+
+def test_every_keyword_that_was_reached_has_an_entry() -> None:
+    entries = report_of(
+        {
+            "title": "t",
+            "type": "object",
+            "properties": {"a": {"type": "string", "x-hint": 1}},
+            "$defs": {"b": {"type": "null"}},
+        }
+    )
+    assert {key: entry.outcome for key, entry in entries.items()} == {
+        ("#", "title"): Outcome.ANNOTATION,
+        ("#", "type"): Outcome.ENFORCED,
+        ("#", "properties"): Outcome.ENFORCED,
+        ("#/properties/a", "type"): Outcome.ENFORCED,
+        ("#/properties/a", "x-hint"): Outcome.ANNOTATION,
+    }
+
+
+def test_unknown_format_is_an_annotation() -> None:
+    entry = report_of({"type": "string", "format": "int32"})["#", "format"]
+    assert entry.outcome is Outcome.ANNOTATION
+    assert "int32" in entry.detail
+
+
+def test_ignored_siblings_of_a_reference_are_annotations() -> None:
+    schema = {"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a", "type": "string",
+              "definitions": {"a": {"type": "null"}}}  # fmt: skip
+    assert report_of(schema)["#", "type"].outcome is Outcome.ANNOTATION
+    assert report_of(schema)["#", "$ref"].outcome is Outcome.ENFORCED
+
+
+def test_a_keyword_of_another_dialect_is_an_annotation() -> None:
+    entry = report_of({"$schema": "http://json-schema.org/draft-04/schema#", "const": 1})["#", "const"]
+    assert entry.outcome is Outcome.ANNOTATION
+    assert "dialect" in entry.detail
+
+
+def test_keys_are_restricted_where_every_escape_is_asked_for() -> None:
+    assert report_of({"properties": {"a": {}}}, escapes="any")["#", "properties"].outcome is Outcome.RESTRICTED
+
+
+def test_report_round_trips_through_json() -> None:
+    _, report = compile_schema({"title": "t", "minimum": 3})
+    assert Report.from_json(report.to_json()) == report
+
+
+def test_constants_inside_an_enum_are_not_keywords() -> None:
+    assert set(report_of({"enum": [{"type": 1}, [2]]})) == {("#", "enum")}
+
+
+def test_table_and_reader_agree() -> None:
+    rows = {row.name: row for row in TABLE}
+    beside = {"then", "else", "minContains", "maxContains"}  # read together with another keyword
+    assert set(_METHODS) <= rows.keys()
+    acted_on = {name for name, row in rows.items() if row.outcome in ("enforced", "unsupported")}
+    assert acted_on == set(_METHODS) | beside
+
+
+def test_each_dialect_knows_its_own_keywords() -> None:
+    assert "const" not in keywords_of(Dialect.DRAFT4)
+    assert "const" in keywords_of(Dialect.DRAFT6)
+    assert "if" not in keywords_of(Dialect.DRAFT6)
+    assert "prefixItems" not in keywords_of(Dialect.DRAFT2019)
+    assert "additionalItems" not in keywords_of(Dialect.DRAFT2020)
+    assert {"prefixItems", "additionalItems", "dependencies", "if"} <= keywords_of(Dialect.DEFAULT).keys()
