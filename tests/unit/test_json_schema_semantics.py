@@ -380,3 +380,10 @@ def test_what_nothing_satisfies_is_an_error_or_an_empty_grammar(schema: Any) -> 
     except UnsatisfiableSchema:
         return
     assert is_empty(grammar)
+
+
+def test_a_schema_too_large_to_compare_is_not_taken_for_an_empty_one() -> None:
+    large = {"properties": {f"p{i}": {"enum": [f"a{i}", f"b{i}", f"c{i}"]} for i in range(200)}}
+    grammar, _ = compile_schema({"anyOf": [{"properties": {"x": large}, "required": ["x"]}, {"required": ["y"]}]})
+    assert accepts(grammar, b'{"x":{"p7":"a7"}}')
+    assert not accepts(grammar, b'{"x":{"p7":"z"}}')

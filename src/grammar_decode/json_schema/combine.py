@@ -349,10 +349,10 @@ class Combiner:
         if known is None:
             budget = [CONTENT_SIZE]
             content = self._content(self.document.schemas[number], budget)
-            if not content[1]:
+            if budget[0] < 0:
+                known = 2 * number + 1  # too large to compare
+            elif not content[1]:
                 known = ALWAYS
-            elif budget[0] < 0:
-                known = 2 * number + 1
             else:
                 known = 2 * self._contents.setdefault(content, number) + 1
             self._canonical[number] = known
