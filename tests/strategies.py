@@ -180,7 +180,7 @@ def projection(formula: ir.Formula, claims: Sequence[ir.Claim], cls: ir.ClassId)
 def claim_lists(draw: st.DrawFn, num_classes: int, num_names: int) -> tuple[ir.Claim, ...]:
     """A few claims about these classes; ``num_names`` 0 means an array."""
     classes = st.sets(st.integers(0, num_classes - 1), min_size=1).map(lambda s: tuple(sorted(s)))
-    kinds = [
+    kinds: list[st.SearchStrategy[ir.Claim]] = [
         st.builds(ir.Member, classes),
         st.builds(ir.Member, classes),
         st.builds(ir.Some, classes, st.integers(1, 2)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import gzip
 import json
@@ -144,13 +143,3 @@ def gpt2() -> TestVocabulary:
         if token_id != stop:
             texts[token_id] = bytes(byte_of_char[c] for c in piece)
     return TestVocabulary("gpt2", tuple(texts), (stop,), size=len(texts))
-
-
-def tiktoken_file(path: Path, num_special: int = 256) -> TestVocabulary:
-    """A tiktoken rank file: base64 text and rank on a line; special ids follow the ranks, the first of them stops."""
-    lines = path.read_text(encoding="ascii").splitlines()
-    texts: list[bytes | None] = [None] * (len(lines) + num_special)
-    for line in lines:
-        text, rank = line.split()
-        texts[int(rank)] = base64.b64decode(text)
-    return TestVocabulary(path.stem, tuple(texts), (len(lines),), size=len(texts))
