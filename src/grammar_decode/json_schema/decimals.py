@@ -78,6 +78,32 @@ def divisor(value: Decimal) -> tuple[int, int]:
     return n, -s
 
 
+def is_multiple(value: Decimal, d: Decimal) -> bool:
+    """Whether value is a multiple of d, which is not zero."""
+    (n, s), (m, t) = _scaled(value), _scaled(d)
+    places = min(s, t)
+    rest: int = n * 10 ** (s - places) % (m * 10 ** (t - places))
+    return rest == 0
+
+
+def remaining_divisor(d: Decimal, step: Decimal) -> Decimal:
+    """The smallest number that divides the same multiples of the step as d does; all above zero.
+
+    It has the powers of primes of which d has more than the step.
+
+    >>> remaining_divisor(Decimal(12), Decimal(6))
+    Decimal('4')
+    """
+    (n, s), (m, t) = _scaled(d), _scaled(step)
+    places = min(s, t)
+    n *= 10 ** (s - places)
+    common = n
+    more = n // gcd(n, m * 10 ** (t - places))
+    while (shared := gcd(common, more)) > 1:
+        common //= shared
+    return shift(Decimal(n // common), places)
+
+
 def least_common_multiple(values: Iterable[Decimal]) -> Decimal:
     """The smallest number above zero that is a multiple of every value; at least one value, all above zero."""
     scaled = [_scaled(v) for v in values]

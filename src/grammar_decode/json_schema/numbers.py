@@ -4,8 +4,9 @@ A value is what the text spells in decimal, not the double it is read as. Every 
 that is accepted spells a value of the set. What is left out for the sake of finiteness or regularity:
 
 In both modes
-    * At most 308 digits before the point (so every text is a finite double); exponents of at most three significant
-      digits. A bound at or beyond the largest finite double, 1.7976931348623157e308, bounds nothing.
+    * At most 308 digits before the point (so every text is a finite double), and MOST_VISITED // s digits in multiples
+      of a number whose automaton has s > 1,038 states; exponents of at most three significant digits. A bound at or
+      beyond the largest finite double, 1.7976931348623157e308, bounds nothing.
     * Negative zero is a spelling of zero.
 
 ``canonical``: what a serialiser writes
@@ -28,7 +29,7 @@ In both modes
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
@@ -42,13 +43,22 @@ from grammar_decode.json_schema.decimals import (
     divisor,
     exact,
     floor_grid,
+    is_multiple,
     least_common_multiple,
     magnitude_order,
+    remaining_divisor,
     shift,
     texts,
 )
 from grammar_decode.json_schema.magnitudes import MOST_DIGITS, Magnitudes
-from grammar_decode.json_schema.multiples import Multiples, NumberTooComplex, split
+from grammar_decode.json_schema.multiples import (
+    MOST_STATES,
+    NumberTooComplex,
+    num_states,
+    power_digits,
+    same_digits,
+    split,
+)
 
 __all__ = ["NumberConstraint", "NumberTooComplex", "Numerals", "exact"]
 
@@ -66,18 +76,24 @@ FEW_MULTIPLES = 1_000
 MOST_MULTIPLES = 20_000
 #: Mode "any" spells multiples of 2**a and 5**a with exponents up to this a.
 MOST_SHIFTED_POWER = 4
+#: States times digits before the point: multiples with many states have fewer digits than 308, at least 20.
+MOST_VISITED = 320_000
 
 
 @dataclass(frozen=True, slots=True)
 class NumberConstraint:
-    """A conjunction of claims on a number: bounds (None: none), divisors (above zero), and whether it is an integer."""
+    """A conjunction of claims on a number: bounds (None: none), whether it is an integer, what it is a multiple of.
+
+    ``excluded`` are the numbers that it is no multiple of. All divisors are above zero.
+    """
 
     integer: bool = False
     low: Decimal | None = None
     low_inclusive: bool = True
     high: Decimal | None = None
     high_inclusive: bool = True
-    multiples: tuple[Decimal, ...] = field(default=())
+    multiples: tuple[Decimal, ...] = ()
+    excluded: tuple[Decimal, ...] = ()
 
     def meet(self, other: NumberConstraint) -> NumberConstraint:
         """Both at once."""
@@ -88,7 +104,9 @@ class NumberConstraint:
         if other.high is not None and (high is None or (other.high, other.high_inclusive) < (high, high_inclusive)):
             high, high_inclusive = other.high, other.high_inclusive
         multiples = tuple(sorted(set(self.multiples + other.multiples)))
-        return NumberConstraint(self.integer or other.integer, low, low_inclusive, high, high_inclusive, multiples)
+        excluded = tuple(sorted(set(self.excluded + other.excluded)))
+        is_integer = self.integer or other.integer
+        return NumberConstraint(is_integer, low, low_inclusive, high, high_inclusive, multiples, excluded)
 
     def step(self) -> Decimal | None:
         """The number whose multiples are allowed, integers being the multiples of 1; None: every number."""
@@ -96,15 +114,30 @@ class NumberConstraint:
         return least_common_multiple(steps) if steps else None
 
     def is_empty(self) -> bool:
-        """Whether no finite double satisfies it; exact, but a value of 309 digits may have no text (see the module)."""
+        """Whether it is plain that no finite double satisfies it: exact, but for what ``excluded`` leaves of a range.
+
+        A value of 309 digits may have no text (see the module).
+        """
         if (self.low is not None and self.low > MAX_DOUBLE) or (self.high is not None and self.high < MIN_DOUBLE):
             return True
+        if self.excluded:
+            step = self.step()
+            if step is not None and any(is_multiple(step, d) for d in self.excluded):
+                return True
         if self.low is None or self.high is None:
             return False
         if self.low > self.high or (self.low == self.high and not (self.low_inclusive and self.high_inclusive)):
             return True
         step = self.step()
         return step is not None and not self.factors(step)
+
+    def still_excluded(self, step: Decimal) -> tuple[Decimal, ...]:
+        """What is left of ``excluded`` for multiples of the step: the smallest divisors, none a multiple of another."""
+        left: list[Decimal] = []
+        for d in sorted(remaining_divisor(d, step) for d in self.excluded):
+            if not any(is_multiple(d, smaller) for smaller in left):
+                left.append(d)
+        return tuple(left)
 
     def factors(self, step: Decimal) -> range:
         """The integers n with n * step in the range, which is cut to 308 digits on a side."""
@@ -171,7 +204,6 @@ class Numerals:
         self.builder = builder
         self.canonical = mode == "canonical"
         self.magnitudes = Magnitudes(builder)
-        self.multiples = Multiples(builder, self.magnitudes)
         self._minus = builder.literal(b"-")
         self._languages: dict[NumberConstraint, RegexId] = {}
         self._exponents: dict[tuple[int, int], RegexId] = {}
@@ -251,33 +283,41 @@ class Numerals:
         if constraint.is_empty():
             return self.builder.empty
         step = constraint.step()
-        plain_digits = constraint.integer and self.canonical
         if step is None:
-            return self._both_signs(constraint, None, True)
+            numbers = self._both_signs(constraint, None, True)
+            return self.builder.intersect(numbers, *map(self.not_multiple_of, constraint.excluded))
+        excluded = constraint.still_excluded(step)
+        point = not (constraint.integer and self.canonical)
         m, k = divisor(step)
-        if m == 1:
-            return self._both_signs(constraint, k, not plain_digits)
-        p, power, powers = split(m)
-        automaton = self.multiples.fits(p, power, powers)
+        if m == 1 and not excluded:
+            return self._both_signs(constraint, k, point)
+        modulus, places = divisor(least_common_multiple((step, *excluded)))
+        states = num_states(*split(modulus), places)
         factors = constraint.factors(step)
         # len() of a range fails above the size of a machine word.
         count = factors.stop - factors.start
-        if count <= (FEW_MULTIPLES if automaton and self.canonical else 0 if automaton else MOST_MULTIPLES):
-            return self._literals((_text(n * m, k) for n in factors), not plain_digits)
-        parts = [self._digits_multiple(c) for c in powers]
-        bounded = constraint.low is not None or constraint.high is not None
-        if power:
-            parts.append(self._power(p, power, k, not plain_digits))
-        if bounded or not power:
-            parts.append(self._both_signs(constraint, k, not plain_digits))
-        return self.builder.intersect(*parts)
+        if count <= (MOST_MULTIPLES if states > MOST_STATES else FEW_MULTIPLES if self.canonical else 0):
+            values = (shift(Decimal(n * m), -k) for n in factors)
+            return self._literals([v for v in values if not any(is_multiple(v, d) for d in excluded)], point)
+        if states > MOST_STATES:
+            raise NumberTooComplex(f"multiples of {step} need more than {MOST_STATES} states")
+        if states * MOST_DIGITS > MOST_VISITED:
+            digits = MOST_VISITED // states
+            edge = shift(Decimal(1), digits)
+            constraint = constraint.meet(NumberConstraint(False, edge.copy_negate(), False, edge, False))
+            if constraint.is_empty():
+                raise NumberTooComplex(
+                    f"multiples of {step} need {states} states for each of more than {digits} digits"
+                )
+        parts = [self._both_signs(constraint, k, point), *self._divisible(m, k)]
+        return self.builder.intersect(*parts, *(self._not_divisible(d, step) for d in excluded))
 
-    def _literals(self, shortest: Iterable[str], point: bool) -> RegexId:
-        """Plain spellings of the values whose shortest ones are given."""
+    def _literals(self, values: Iterable[Decimal], point: bool) -> RegexId:
+        """Plain spellings of the values."""
         b = self.builder
         whole: list[bytes] = []
         fractional: list[bytes] = []
-        for text in shortest:
+        for text in map(_plain_text, values):
             (fractional if "." in text else whole).append(text.encode())
             if text == "0":
                 whole.append(b"-0")
@@ -286,23 +326,38 @@ class Numerals:
             wholes = b.concat(wholes, self.magnitudes.zero_fraction)
         return b.alternate(wholes, b.concat(b.literals(fractional), self.magnitudes.zeros))
 
+    def _divisible(self, m: int, k: int) -> list[RegexId]:
+        """Languages whose intersection holds the multiples of m * 10**-k, and other texts that are none of 10**-k."""
+        p, a, powers = split(m)
+        parts = [self._digits_multiple(c) for c in powers]
+        return [*parts, self._power(p, a, k)] if a else parts
+
+    def _not_divisible(self, d: Decimal, step: Decimal) -> RegexId:
+        """Among the multiples of the step, the numbers that are no multiple of d."""
+        m, k = divisor(d)
+        if not self.canonical or m == 1 or not is_multiple(step, shift(Decimal(1), -k)):
+            return self.not_multiple_of(d)
+        return self.builder.complement(self.builder.intersect(*self._divisible(m, k)))
+
     def _digits_multiple(self, c: int) -> RegexId:
         """Any sign and exponent around digits that are a multiple of c."""
         b = self.builder
-        parts = [b.optional(self._minus), self.multiples.same_digits(c)]
+        parts = [b.optional(self._minus), same_digits(b, c)]
         if not self.canonical:
             exponent = b.concat(b.literals((b"e", b"E")), b.optional(b.literals((b"+", b"-"))), self._some_digits)
             parts.append(b.optional(exponent))
         return b.concat(*parts)
 
-    def _power(self, p: int, a: int, k: int, point: bool) -> RegexId:
-        """Multiples of p**a * 10**-k."""
+    def _power(self, p: int, a: int, k: int) -> RegexId:
+        """The multiples of p**a * 10**-k, among other texts that are no multiple of 10**-k."""
         b = self.builder
-        parts = [self.multiples.of_power(p, a, k, point)]
-        if not self.canonical and a <= MOST_SHIFTED_POWER:
-            for e in range(-WINDOW, WINDOW + 1):
-                mantissa = self.multiples.of_power(p, a, k + e, True, MOST_DIGITS - max(e, 0))
-                parts.append(b.concat(mantissa, self._exponent(e, e)))
+        plain = power_digits(b, p, a, k)
+        if self.canonical:
+            return self._signed(plain)
+        parts = [plain]
+        if a <= MOST_SHIFTED_POWER:
+            # With the exponent e the mantissa is a multiple of p**a * 10**(-k - e), and of 10**(-k - e) already.
+            parts += [b.concat(power_digits(b, p, a, k + e), self._exponent(e, e)) for e in range(-WINDOW, WINDOW + 1)]
             # 10**(a - k) divides them all.
             parts.append(self._far(_Range(ZERO, True, None, True), k - a))
         return self._signed(b.alternate(*parts))
@@ -449,15 +504,6 @@ class Numerals:
     @property
     def _some_digits(self) -> RegexId:
         return self.builder.repeat(self.magnitudes.digit, 1, None)
-
-
-def _text(n: int, places: int) -> str:
-    """The shortest plain spelling of n * 10**-places."""
-    if places <= 0:
-        return str(n * 10**-places)
-    digits = str(abs(n)).rjust(places + 1, "0")
-    text = f"{digits[:-places]}.{digits[-places:]}".rstrip("0").rstrip(".")
-    return f"-{text}" if n < 0 else text
 
 
 def _plain_text(value: Decimal) -> str:

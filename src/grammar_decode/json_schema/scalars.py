@@ -13,8 +13,8 @@ from grammar_decode.json_schema.numbers import NumberConstraint, NumberTooComple
 from grammar_decode.json_schema.read import Reader
 from grammar_decode.json_schema.seed import Seed
 
-#: An and over ors is spread out up to this many ranges, in so many steps: `number, below 1 or above 5` is two ranges, no
-#: intersection. What is excluded in one part is met with the multiples of another.
+#: An and over ors is spread out up to this many ranges, in so many steps: `number, below 1 or above 5` is two ranges,
+#: no intersection. What is excluded in one part is met with the multiples of another.
 MOST_RANGES = 64
 MOST_STEPS = 200
 
@@ -126,7 +126,7 @@ class Numbers:
             raise self._too_complex(formula, error) from error
 
     def _ways(self, formula: Formula) -> list[Formula]:
-        """Conjunctions whose union is the formula, without an or in them; the formula itself where they are too many."""
+        """Conjunctions without an or, whose union is the formula; the formula itself where they are too many."""
         formulas = self.formulas
         found: dict[Formula, None] = {}
         stack = [formula]
