@@ -262,6 +262,17 @@ def test_a_used_key_of_a_finite_pattern_is_not_typed_again() -> None:
         pair.allowed()
 
 
+def test_a_key_that_would_leave_too_few_keys_for_the_count_is_not_typed() -> None:
+    b = Builder(ir.Spacing(0))
+    one = (ir.Pick((), b.add(ir.Terminal(b.literal(b"1")))),)
+    node = ir.Members((b"a", b"b"), (0, 1), (b.literals((b"ba", b"bb")),), (one, one, one), min_count=3)
+    pair = Pair(b.grammar(b.add(node)), SYNTHETIC[0])
+    for text in (b'{"', b'b":1,"ba":1', b',"b'):
+        assert pair.kernel.accept_bytes(text)
+        assert pair.reference.accept_bytes(text)
+        pair.allowed()
+
+
 # ---- real vocabularies ----------------------------------------------------------------------------------------------
 
 

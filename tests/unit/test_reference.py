@@ -279,6 +279,17 @@ def test_a_grammar_that_the_vocabulary_can_not_spell_is_refused() -> None:
     assert ReferenceMatcher(grammar, [*singles, b"a", b'{"a":1}'], []).allowed_tokens()
 
 
+def test_an_exhausted_pattern_is_not_begun_even_in_a_longer_token() -> None:
+    b = Sketch(TIGHT)
+    grammar = b.object([b"b"], [b.literals([b"a", b"q"])])
+    singles = [bytes((byte,)) for byte in b'{}",:1ab']
+    matcher = ReferenceMatcher(grammar, [*singles, b'q"'], [])
+    assert matcher.accept_bytes(b'{"')
+    assert matcher.allowed_tokens() == {6, 7, 8}
+    assert matcher.accept_bytes(b'a":1,"')
+    assert matcher.allowed_tokens() == {7}
+
+
 def test_a_pattern_key_that_only_a_longer_token_spells_uses_up_none_of_the_others() -> None:
     b = Sketch(TIGHT)
     grammar = b.object([], [b.literals([b"a", b"b", b"q"])], min_count=2)

@@ -232,7 +232,8 @@ class Automaton:
         rules = self.object_rules(frame.node)
         rests = [(cls, self.regexes.texts((rules.node.names[cls],))) for cls in sorted(frame.state.names)]
         for index, pattern in enumerate(rules.patterns):
-            rests.append((len(rules.node.names) + index, self.regexes.without(pattern, frame.used)))
+            if frame.state.left[index] != 0:  # like a node: what the alphabet can't spell is not begun
+                rests.append((len(rules.node.names) + index, self.regexes.without(pattern, frame.used)))
         return Key(b"", tuple(rests))
 
     def _step_key(self, frame: ObjectFrame, byte: int) -> Iterator[ObjectFrame]:
