@@ -76,6 +76,8 @@ FEW_MULTIPLES = 1_000
 MOST_MULTIPLES = 20_000
 #: Mode "any" spells multiples of 2**a and 5**a with exponents up to this a.
 MOST_SHIFTED_POWER = 4
+#: Mode "any" tells so many positions of point and exponent apart for each state of an automaton of digits.
+SPELLINGS = 32
 #: States times digits before the point: multiples with many states have fewer digits than 308, at least 20.
 MOST_VISITED = 320_000
 
@@ -292,7 +294,7 @@ class Numerals:
         if m == 1 and not excluded:
             return self._both_signs(constraint, k, point)
         modulus, places = divisor(least_common_multiple((step, *excluded)))
-        states = num_states(*split(modulus), places)
+        states = num_states(*split(modulus), places) * (1 if self.canonical else SPELLINGS)
         factors = constraint.factors(step)
         # len() of a range fails above the size of a machine word.
         count = factors.stop - factors.start
@@ -300,14 +302,14 @@ class Numerals:
             values = (shift(Decimal(n * m), -k) for n in factors)
             return self._literals([v for v in values if not any(is_multiple(v, d) for d in excluded)], point)
         if states > MOST_STATES:
-            raise NumberTooComplex(f"multiples of {step} need more than {MOST_STATES} states")
+            raise NumberTooComplex(f"multiples of {_plain_text(step)} need more than {MOST_STATES} states")
         if states * MOST_DIGITS > MOST_VISITED:
             digits = MOST_VISITED // states
             edge = shift(Decimal(1), digits)
             constraint = constraint.meet(NumberConstraint(False, edge.copy_negate(), False, edge, False))
             if constraint.is_empty():
                 raise NumberTooComplex(
-                    f"multiples of {step} need {states} states for each of more than {digits} digits"
+                    f"multiples of {_plain_text(step)} have at most {digits} digits, of {states} states"
                 )
         parts = [self._both_signs(constraint, k, point), *self._divisible(m, k)]
         return self.builder.intersect(*parts, *(self._not_divisible(d, step) for d in excluded))
