@@ -101,6 +101,12 @@ CASES = [
         ["-4", "0", "9"],
         ["1", "8"],
     ),
+    Case(
+        "constants_and_ranges_of_alternatives",
+        {"multipleOf": 0.5, "anyOf": [{"enum": [1.5, 1.7]}, {"type": "integer"}]},
+        ["1.5", "2"],
+        ["1.7", "2.5"],
+    ),
     # objects
     Case(
         "properties_constrain_if_present",

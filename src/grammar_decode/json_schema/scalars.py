@@ -121,7 +121,10 @@ class Numbers:
         if isinstance(self.formulas.records[formula], Or):
             return builder.alternate(*[self.language(branch) for branch in self.formulas.branches(formula)])
         try:
-            return builder.alternate(*[self._conjunction(self.formulas.conjuncts(way)) for way in self._ways(formula)])
+            ways = self._ways(formula)
+            if ways == [formula]:
+                return self._conjunction(self.formulas.conjuncts(formula))
+            return builder.alternate(*[self.language(way) for way in ways])
         except NumberTooComplex as error:
             raise self._too_complex(formula, error) from error
 
@@ -178,6 +181,7 @@ class Numbers:
             if isinstance(record, Integral):
                 languages.append(numerals.non_integers)
             elif isinstance(record, OneNumber):
+                assert not record.positive, "a conjunction with a constant is finite"
                 excluded = [numerals.interval(exact(v), True, exact(v), True) for v in record.values]
                 excluded += [numerals.value(v) for v in record.values]
                 languages.append(builder.complement(builder.alternate(*excluded)))
