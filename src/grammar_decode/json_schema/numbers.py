@@ -31,10 +31,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Literal
 
 from grammar_decode.ir.build import Builder
-from grammar_decode.ir.nodes import RegexId
+from grammar_decode.ir.nodes import Automaton, LiteralSet, Regex, RegexId
 from grammar_decode.json_schema.decimals import (
     MAX_DOUBLE,
     MIN_DOUBLE,
@@ -76,6 +77,8 @@ FEW_MULTIPLES = 1_000
 MOST_MULTIPLES = 20_000
 #: Mode "any" spells multiples of 2**a and 5**a with exponents up to this a.
 MOST_SHIFTED_POWER = 4
+#: Languages of up to so many nodes, literals and states are kept in the process.
+MOST_KEPT = 200
 #: Mode "any" tells so many positions of point and exponent apart for each state of an automaton of digits.
 SPELLINGS = 32
 #: States times digits before the point: multiples with many states have fewer digits than 308, at least 20.
@@ -276,7 +279,9 @@ class Numerals:
         """The numbers that satisfy the constraint. Raises NumberTooComplex for a divisor without a small automaton."""
         known = self._languages.get(constraint)
         if known is None:
-            known = self._languages[constraint] = self._language(constraint.finite())
+            nodes = _nodes(self.canonical, constraint)
+            known = self._language(constraint.finite()) if nodes is None else self.builder.put(nodes)
+            self._languages[constraint] = known
         return known
 
     # ---- one constraint ----
@@ -506,6 +511,22 @@ class Numerals:
     @property
     def _some_digits(self) -> RegexId:
         return self.builder.repeat(self.magnitudes.digit, 1, None)
+
+
+@lru_cache(maxsize=1024)
+def _nodes(canonical: bool, constraint: NumberConstraint) -> tuple[Regex, ...] | None:
+    """The nodes of the language, for Builder.put; None where they are too many to keep.
+
+    The arithmetic on the digits of bounds is done once in a process and not once for each grammar.
+    """
+    numerals = Numerals(Builder(), "canonical" if canonical else "any")
+    nodes = numerals.builder.take(numerals._language(constraint.finite()))
+    large = any(isinstance(node, (Automaton, LiteralSet)) and len(_rows(node)) > MOST_KEPT for node in nodes)
+    return None if large or len(nodes) > MOST_KEPT else nodes
+
+
+def _rows(node: Automaton | LiteralSet) -> tuple[object, ...]:
+    return node.transitions if isinstance(node, Automaton) else node.literals
 
 
 def _plain_text(value: Decimal) -> str:

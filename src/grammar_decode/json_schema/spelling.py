@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from grammar_decode.ir.build import Builder
-from grammar_decode.ir.nodes import Alternation, ByteClass, Concatenation, LiteralSet, Regex, RegexId
+from grammar_decode.ir.nodes import Regex, RegexId
 from grammar_decode.regex.charset import ALL, MAX_CODE_POINT, Charset, Digit, positional, utf8
 
 Mode: TypeAlias = Literal["canonical", "any"]
@@ -80,7 +79,7 @@ class Spelling:
         """One character of the set. The alternatives start with disjoint bytes."""
         known = self._charsets.get(charset)
         if known is None:
-            known = self._charsets[charset] = _replay(self.builder, _program(self.mode, charset))
+            known = self._charsets[charset] = self.builder.put(_program(self.mode, charset))
         return known
 
     def text(self, text: str) -> RegexId:
@@ -136,45 +135,13 @@ def _common_prefix(one: str, other: str) -> int:
 
 @lru_cache(maxsize=4096)
 def _program(mode: Mode, charset: Charset) -> tuple[Regex, ...]:
-    """The nodes that spell the set, children first, the root last; ids are places in the tuple.
+    """The nodes that spell the set, for Builder.put.
 
     The work on ranges is done once in a process and not once for each grammar.
     """
     builder = Builder()
     root = _canonical(builder, charset) if mode == "canonical" else _any(builder, charset)
-    return _reachable(builder, root)
-
-
-def _reachable(builder: Builder, root: RegexId) -> tuple[Regex, ...]:
-    needed = {root}
-    for regex in range(root, -1, -1):  # a child has a smaller id than its parent
-        node = builder.regexes[regex]
-        if regex in needed and isinstance(node, (Concatenation, Alternation)):
-            needed.update(node.parts)
-    order = sorted(needed)
-    place = {regex: i for i, regex in enumerate(order)}
-    nodes: list[Regex] = []
-    for regex in order:
-        node = builder.regexes[regex]
-        if isinstance(node, (Concatenation, Alternation)):
-            node = replace(node, parts=tuple(place[p] for p in node.parts))
-        nodes.append(node)
-    return tuple(nodes)
-
-
-def _replay(builder: Builder, program: tuple[Regex, ...]) -> RegexId:
-    ids: list[RegexId] = []
-    for node in program:
-        if isinstance(node, ByteClass):
-            ids.append(builder.byte_class(node.mask))
-        elif isinstance(node, LiteralSet):
-            ids.append(builder.literals(node.literals))
-        elif isinstance(node, Concatenation):
-            ids.append(builder.concat(*[ids[p] for p in node.parts]))
-        else:
-            assert isinstance(node, Alternation)
-            ids.append(builder.alternate(*[ids[p] for p in node.parts]))
-    return ids[-1]
+    return builder.take(root)
 
 
 def _canonical(builder: Builder, charset: Charset) -> RegexId:
