@@ -66,18 +66,10 @@ class Schemas:
     def object(self, depth: int) -> dict[str, Any]:
         choose = self.random
         keyword = choose.choice(
-            [
-                "properties",
-                "properties",
-                "required",
-                "additionalProperties",
-                "patternProperties",
-                "propertyNames",
-                "minProperties",
-                "maxProperties",
-                "dependentRequired",
-                "dependentSchemas",
-            ]
+            (
+                *("properties", "properties", "required", "additionalProperties", "patternProperties", "propertyNames"),
+                *("minProperties", "maxProperties", "dependentRequired", "dependentSchemas"),
+            )
         )
         if keyword in ("properties", "dependentSchemas"):
             names = choose.sample(NAMES, choose.choice([1, 2]))
