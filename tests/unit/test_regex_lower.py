@@ -217,7 +217,7 @@ def test_a_set_is_spelled_as_the_caller_says() -> None:
     [
         "^(?:a(?!b)|b){1,100000}$",
         "(?:" * 90 + "(?=a)b" + "){16}" * 90,
-        "^(?:" + "|".join(f"(?!{c}).{c}" for c in "abcdefghijklmnopqrstuvwxyz") + ")*x{50}$",
+        "^(?:" + "|".join(f"(?!{c}).{c}" for c in "abcdefghijklmnopqrstuvwxyz") + ")*x{700}$",
         "(?=" * 150 + "a" + ")" * 150,
     ],
 )
@@ -225,6 +225,12 @@ def test_work_is_bounded_and_passing_a_bound_is_unsupported(pattern: str) -> Non
     with pytest.raises(PatternError) as caught:
         raw(pattern)
     assert caught.value.unsupported
+
+
+def test_an_assertion_in_a_loop_may_have_a_hundred_states() -> None:
+    pattern = "^(?:" + "|".join(f"(?!{c}).{c}" for c in "abcdefghijklmnopqrstuvwxyz") + ")*x{50}$"
+    texts = ["x" * 50, "ab" + "x" * 50, "aa" + "x" * 50, "éz" + "x" * 50, "éz" + "x" * 49, ""]
+    assert accepted(pattern, texts) == [texts[i] for i in (0, 1, 3)]
 
 
 def test_deep_plain_groups_need_no_python_stack() -> None:

@@ -8,8 +8,9 @@ is known of the part read:
 * the class of the last character (start, word, other), for ``^`` and ``\b``;
 * for each lookbehind, the continuations of its body that are under way.
 
-The automaton is minimised and its states are eliminated one by one, the cheapest first. Both are bounded; passing a
-bound raises TooManyStates. Exact wherever it answers.
+The automaton is minimised, and its steps of one character become steps of one byte: the spellings of all characters are
+a prefix code, so between two characters the state is what is left of each spelling that has begun. All is bounded;
+passing a bound raises TooManyStates. Exact wherever it answers.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.build import Builder
 from grammar_decode.ir.nodes import RegexId
 from grammar_decode.regex.charset import ALL, NONE, WORD, Charset
@@ -26,9 +28,8 @@ from grammar_decode.regex.parse import Alternation, Ast, Begin, Boundary, Chars,
 MAX_STATES = 600
 MAX_CLASSES = 64
 MAX_CONTINUATIONS = 2_000
-#: States to eliminate, and edges made while doing so.
-MAX_ELIMINATED = 40
-MAX_EDGES = 4_000
+#: States over bytes.
+MAX_BYTE_STATES = 5_000
 #: Steps over the tree, all states together: bounds the time at about a tenth of a second.
 MAX_STEPS = 100_000
 #: Junctions inside junctions.
@@ -56,7 +57,7 @@ def automaton_language(builder: Builder, tree: Ast, spell: Callable[[Charset], R
     """The spelled strings in which the tree matches somewhere (``search``) or as a whole. Raises TooManyStates."""
     automaton = _Automaton(tree, search)
     edges, accepting = _minimal(*automaton.explore())
-    return _eliminate(builder, spell, automaton.classes, edges, accepting)
+    return _Bytes(builder).language(spell, automaton.classes, edges, accepting)
 
 
 def _conjunction(parts: list[Formula]) -> Formula:
@@ -355,59 +356,90 @@ def _minimal(edges: list[list[int]], accepting: list[bool]) -> tuple[list[list[i
     return [merged[b][0] for b in range(count)], [merged[b][1] for b in range(count)]
 
 
-def _eliminate(
-    builder: Builder,
-    spell: Callable[[Charset], RegexId],
-    classes: list[Charset],
-    edges: list[list[int]],
-    accepting: list[bool],
-) -> RegexId:
-    """The regex of the automaton: every state is replaced by the paths through it."""
-    count = len(edges)
-    final = count
-    out: list[dict[int, RegexId]] = [{} for _ in range(count + 1)]
-    into: list[set[int]] = [set() for _ in range(count + 1)]
+#: What is left of a spelling: expressions one after another, and the state that follows its last byte.
+Rest: TypeAlias = tuple[tuple[RegexId, ...], int]
 
-    def join(source: int, target: int, regex: RegexId) -> None:
-        known = out[source].get(target)
-        out[source][target] = regex if known is None else builder.alternate(known, regex)
-        into[target].add(source)
 
-    useful = _useful(edges, accepting)
-    if 0 not in useful:
-        return builder.empty
-    if len(useful) > MAX_ELIMINATED:
-        raise TooManyStates(TOO_LARGE)
-    for state in sorted(useful):
-        targets: dict[int, Charset] = {}
-        for index, target in enumerate(edges[state]):
-            targets[target] = targets.get(target, NONE).union(classes[index])
-        for target, cs in targets.items():
-            if target in useful:
-                join(state, target, spell(cs))
-        if accepting[state]:
-            join(state, final, builder.epsilon)
-    made = 0
-    left = set(useful)
-    while len(left) > 1 or 0 in left:
-        # The first state goes last; its own loop is handled like any other.
-        state = min(left - {0} or left, key=lambda s: (len(into[s] - {s}) * len(set(out[s]) - {s}), s))
-        left.discard(state)
-        loop = out[state].pop(state, None)
-        into[state].discard(state)
-        around = builder.epsilon if loop is None else builder.repeat(loop, 0, None)
-        if state == 0:
-            return builder.concat(around, out[0].get(final, builder.empty))
-        for source in sorted(into[state]):
-            entry = out[source].pop(state)
-            for target, exit_ in out[state].items():
-                made += 1
-                join(source, target, builder.concat(entry, around, exit_))
-        for target in out[state]:
-            into[target].discard(state)
-        if made > MAX_EDGES:
-            raise TooManyStates(TOO_LARGE)
-    return builder.empty
+class _Bytes:
+    """Turns an automaton over classes of characters into one over bytes."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self.numbers: dict[frozenset[Rest], int] = {}
+        self.order: list[frozenset[Rest]] = []
+
+    def number(self, rests: frozenset[Rest]) -> int:
+        known = self.numbers.get(rests)
+        if known is None:
+            known = self.numbers[rests] = len(self.order)
+            self.order.append(rests)
+            if known >= MAX_BYTE_STATES:
+                raise TooManyStates(TOO_LARGE)
+        return known
+
+    def language(
+        self,
+        spell: Callable[[Charset], RegexId],
+        classes: list[Charset],
+        edges: list[list[int]],
+        accepting: list[bool],
+    ) -> RegexId:
+        """The spelled strings that the automaton accepts."""
+        useful = _useful(edges, accepting)
+        if 0 not in useful:
+            return self.builder.empty
+        spelled: dict[Charset, RegexId] = {}
+        self.number(frozenset((((), 0),)))
+        rows: list[dict[int, int]] = []
+        final: list[int] = []
+        for rests in self.order:  # grows while it is walked
+            between = next((state for parts, state in rests if not parts), None)
+            if between is not None:
+                assert len(rests) == 1, "the spellings of characters are a prefix code"
+                if accepting[between]:
+                    final.append(len(rows))
+                targets: dict[int, Charset] = {}
+                for cs, target in zip(classes, edges[between], strict=True):
+                    if target in useful:
+                        targets[target] = targets.get(target, NONE).union(cs)
+                for cs in targets.values():
+                    if cs not in spelled:
+                        spelled[cs] = spell(cs)
+                rests = frozenset(((spelled[cs],), target) for target, cs in targets.items())
+            rows.append(self.row(rests))
+        return self.builder.automaton(rows, final)
+
+    def row(self, rests: frozenset[Rest]) -> dict[int, int]:
+        """Byte mask -> state."""
+        pieces: list[tuple[int, frozenset[Rest]]] = []
+        for parts, state in sorted(rests):
+            for mask, after in self.firsts(parts):
+                rest = frozenset(((after, state),))
+                split: list[tuple[int, frozenset[Rest]]] = []
+                for piece, others in pieces:
+                    if piece & mask:
+                        split.append((piece & mask, others | rest))
+                    if piece & ~mask:
+                        split.append((piece & ~mask, others))
+                    mask &= ~piece
+                pieces = [*split, (mask, rest)] if mask else split
+        return {piece: self.number(after) for piece, after in pieces}
+
+    def firsts(self, parts: tuple[RegexId, ...]) -> list[tuple[int, tuple[RegexId, ...]]]:
+        """What the expressions may begin with, and what is left of them then."""
+        head, tail = self.builder.regexes[parts[0]], parts[1:]
+        if isinstance(head, ir.ByteClass):
+            return [(head.mask, tail)] if head.mask else []
+        if isinstance(head, ir.Concatenation):
+            return self.firsts(head.parts + tail)
+        if isinstance(head, ir.Alternation):
+            return [first for part in head.parts for first in self.firsts((part, *tail))]
+        if isinstance(head, ir.LiteralSet):
+            lefts = [(text[0], (self.builder.literal(text[1:]),) if text[1:] else ()) for text in head.literals]
+            return [(1 << byte, left + tail) for byte, left in lefts]
+        assert isinstance(head, ir.Repetition), "a character is spelled without and, not, automata"
+        assert head.minimum == head.maximum, "a character is spelled without loops"
+        return self.firsts((head.part,) * head.minimum + tail)
 
 
 def _useful(edges: list[list[int]], accepting: list[bool]) -> set[int]:
