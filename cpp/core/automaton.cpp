@@ -455,10 +455,13 @@ bool any_bit(const std::vector<uint64_t>& bits, uint32_t low, uint32_t high) {
 
 // A prefix is live if it can become an allowed name, or a pattern has more strings behind it than names and used keys take away.
 bool Automaton::key_is_live(RegisterId reg, const KeyPosition& k) {
-  if (any_bit(containers_.menu(reg).names, k.low, k.high)) return true;
+  const Containers::Menu& menu = containers_.menu(reg);
+  if (any_bit(menu.names, k.low, k.high)) return true;
   for (const auto& [pattern, state] : pattern_lists_[k.patterns]) {
     const uint64_t total = expressions_.num_strings(state);
     if (total >= ExpressionPool::kManyStrings) return true;
+    const auto at = std::find(menu.patterns.begin(), menu.patterns.end(), pattern) - menu.patterns.begin();
+    if (!menu.spare[static_cast<size_t>(at)] && containers_.texts().is_within(k.text, alphabet_)) continue;
     const auto matches = [&](std::string_view rest) {
       ExprId e = state;
       for (const char c : rest) {

@@ -26,6 +26,13 @@ bool TextPool::is_prefix(TextId prefix, TextId text) const {
   return text == prefix;
 }
 
+bool TextPool::is_within(TextId text, const ByteSet& alphabet) const {
+  for (; texts_[text].length > 0; text = texts_[text].parent) {
+    if (!alphabet.contains(texts_[text].byte)) return false;
+  }
+  return true;
+}
+
 std::string TextPool::suffix(TextId text, uint32_t from) const {
   std::string result;
   for (; texts_[text].length > from; text = texts_[text].parent) result.push_back(static_cast<char>(texts_[text].byte));
@@ -325,16 +332,21 @@ const std::vector<Containers::Entry>& Containers::entries(RegisterId id, ClassId
   return entries_.emplace(key, std::move(result)).first->second;
 }
 
-RegisterId Containers::with_used(RegisterId id, TextId text) {
-  Register r = registers_[id];
-  std::vector<TextId> used = used_sets_[r.used];
+uint32_t Containers::add_used(uint32_t set, TextId text) {
+  std::vector<TextId> used = used_sets_[set];
   const auto at = std::lower_bound(used.begin(), used.end(), text);
   if (at == used.end() || *at != text) used.insert(at, text);
   uint64_t hash = combine(13, used.size());
   for (const TextId t : used) hash = combine(hash, t);
   const uint32_t next = static_cast<uint32_t>(used_sets_.size());
-  r.used = used_index_.find_or_add(hash, next, [&](uint32_t other) { return used_sets_[other] == used; });
-  if (r.used == next) used_sets_.push_back(std::move(used));
+  const uint32_t id = used_index_.find_or_add(hash, next, [&](uint32_t other) { return used_sets_[other] == used; });
+  if (id == next) used_sets_.push_back(std::move(used));
+  return id;
+}
+
+RegisterId Containers::with_used(RegisterId id, TextId text) {
+  Register r = registers_[id];
+  r.used = add_used(r.used, text);
   const RegisterId result = intern(r);
   return satisfiable(result) ? result : kNone;
 }
@@ -365,13 +377,30 @@ const Containers::Menu& Containers::menu(RegisterId id) {
   for (uint32_t p = 0; room && p < n.patterns.size(); ++p) {
     if (entries(id, num_names + p).empty() || pattern_capacity(r, p) == 0) continue;
     menu->patterns.push_back(p);
-    menu->empty = false;
+    menu->spare.push_back(can_spare(id, p));
+    if (menu->spare.back()) menu->empty = false;
   }
   menus_[id] = std::move(menu);
   return *menus_[id];
 }
 
 // ---- can it still be finished? --------------------------------------------------------------------------------------
+
+bool Containers::is_finite(const Node& n, uint32_t pattern) {
+  return expressions_.num_strings(regexes_[n.patterns[pattern]]) < ExpressionPool::kManyStrings;
+}
+
+// Whether the object can still be finished behind an entry that takes one of the pattern's keys away.
+bool Containers::can_spare(RegisterId id, uint32_t pattern) {
+  const Node& n = node(id);
+  const std::vector<Entry> ways = entries(id, static_cast<uint32_t>(n.names.size()) + pattern);
+  if (!is_finite(n, pattern)) return !ways.empty();
+  return std::any_of(ways.begin(), ways.end(), [&](const Entry& entry) {
+    Register behind = registers_[entry.next];
+    behind.used = add_used(behind.used, TextPool::unread(pattern));
+    return satisfiable(behind);
+  });
+}
 
 // How many more keys of a pattern there are: strings of its language that are neither a name nor used.
 uint64_t Containers::pattern_capacity(const Register& r, uint32_t pattern) {
@@ -390,7 +419,12 @@ uint64_t Containers::pattern_capacity(const Register& r, uint32_t pattern) {
   uint64_t taken = 0;
   for (const std::string& name : n.names) taken += matches(name) ? 1 : 0;
   for (const TextId text : used_sets_[r.used]) {
-    if (text != TextPool::kFresh) taken += matches(texts_.suffix(text, 0)) ? 1 : 0;
+    if (text == TextPool::kFresh) continue;
+    if (text >= texts_.size()) {
+      taken += text == TextPool::unread(pattern) ? 1 : 0;
+    } else {
+      taken += matches(texts_.suffix(text, 0)) ? 1 : 0;
+    }
   }
   return total - std::min(total, taken);
 }

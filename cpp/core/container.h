@@ -28,12 +28,16 @@ class TextPool {
   static constexpr TextId kEmptyText = 0;
   // Stands for a key that equals no other key: used while computing masks, where the text itself does not matter.
   static constexpr TextId kFresh = 1;
+  // Stands for one key of a pattern that is about to be read, whatever its text (only to count what would be left).
+  static constexpr TextId unread(uint32_t pattern) { return 0xFFFFFFFF - pattern; }
 
   TextPool();
   TextId append(TextId text, uint8_t byte);
   bool is_prefix(TextId prefix, TextId text) const;
   std::string suffix(TextId text, uint32_t from) const;  // the bytes of `text` from position `from` on
+  bool is_within(TextId text, const ByteSet& alphabet) const;
   uint32_t length(TextId text) const { return texts_[text].length; }
+  uint32_t size() const { return static_cast<uint32_t>(texts_.size()); }
 
  private:
   struct Text {
@@ -93,7 +97,10 @@ class Containers {
   struct Menu {
     std::vector<uint64_t> names;
     std::vector<uint32_t> patterns;
-    bool empty = true;
+    // For each of `patterns`: whether a key of single-byte tokens may be read. A key with another byte takes none of those away, and
+    // may be possible where this is false.
+    std::vector<bool> spare;
+    bool empty = true;  // no name and no pattern that can spare a key
   };
   const Menu& menu(RegisterId id);
   const std::vector<std::string_view>& sorted_names(NodeId node) { return info(node).sorted_names; }
@@ -126,6 +133,7 @@ class Containers {
   Info& info(NodeId node);
   RegisterId intern(const Register& r);
   uint32_t intern_seen(std::vector<uint64_t> bits);
+  uint32_t add_used(uint32_t used, TextId text);
   bool is_seen(const Register& r, ClassId name) const;
   bool is_open(const Register& r, ClassId cls);
   bool pick_is_live(const Node& n, ClassId cls, const Pick& pick);
@@ -133,6 +141,8 @@ class Containers {
   uint32_t next_count(const Info& i, const Node& n, uint32_t count) const;
   Register advance(const Register& r, ClassId cls, const std::vector<uint32_t>& claims);
   bool order_allows(const Register& r, ClassId cls);
+  bool is_finite(const Node& n, uint32_t pattern);
+  bool can_spare(RegisterId id, uint32_t pattern);
   uint64_t pattern_capacity(const Register& r, uint32_t pattern);
   bool satisfiable(const Register& r);
   bool satisfiable(RegisterId id);

@@ -646,14 +646,14 @@ uint64_t ExpressionPool::num_strings(ExprId root) {
       if (target == kEmpty || !alphabet_.contains(static_cast<uint8_t>(byte))) continue;
       if (target < string_counts_.size() && string_counts_[target] != 0) {
         visit.sum = std::min(kManyStrings, visit.sum + string_counts_[target]);
+        if (visit.sum >= kManyStrings) endless = true;
       } else if (on_path.contains(target) || stack.size() > 100000) {
         endless = true;
       } else {
         on_path.insert(target);
-        stack.push_back({target, 0, nullable(target) ? uint64_t{1} : 0});
+        stack.push_back({target, 0, nullable(target) ? uint64_t{1} : 0});  // `visit` dangles from here on
         descended = true;
       }
-      if (visit.sum >= kManyStrings) endless = true;
       if (endless || descended) break;
     }
     if (endless || descended) continue;

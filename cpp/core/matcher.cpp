@@ -87,7 +87,7 @@ size_t Matcher::validate_tokens(const std::vector<TokenId>& tokens) {
 bool Matcher::accept_bytes(std::string_view bytes, size_t* num_accepted) {
   if (terminated_) {
     if (num_accepted != nullptr) *num_accepted = 0;
-    return bytes.empty();
+    return false;
   }
   const ConfigId next = engine_->advance(config_, bytes, num_accepted);
   if (next == Automaton::kDead) return false;
