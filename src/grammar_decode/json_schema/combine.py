@@ -90,9 +90,13 @@ class Combiner:
 
     def conjunction(self, json_type: int, literals: Sequence[Literal]) -> Formula:
         """What all of the literals say of values of the type."""
-        if len(literals) == 1:
-            return self.formula(json_type, literals[0])
-        return self.formulas.conjunction([self.formula(json_type, literal) for literal in literals])
+        parts = []
+        for literal in literals:
+            part = self.formula(json_type, literal)
+            if part == FALSE:
+                return FALSE
+            parts.append(part)
+        return parts[0] if len(parts) == 1 else self.formulas.conjunction(parts)
 
     def _of_schema(self, json_type: int, number: int) -> Formula:
         reading = self.reader.read(number)

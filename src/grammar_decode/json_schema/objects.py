@@ -21,6 +21,7 @@ from grammar_decode.json_schema.claims import (
     Has,
     Keys,
     Lacks,
+    Literal,
     Matching,
     Member,
     Most,
@@ -31,7 +32,7 @@ from grammar_decode.json_schema.claims import (
     Unevaluated,
 )
 from grammar_decode.json_schema.combine import Combiner
-from grammar_decode.json_schema.containers import Conditions, Impossible, IrClaim, Simplifier
+from grammar_decode.json_schema.containers import MOST_STEPS, Conditions, Impossible, IrClaim, Simplifier
 from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas, Or, Record
 from grammar_decode.json_schema.patterns import apart, strings_of
 from grammar_decode.json_schema.spelling import canonical_bytes
@@ -42,6 +43,10 @@ from grammar_decode.regex.charset import ALL
 _PLAIN_NAME = re.compile(r"[ !#-\[\]-~]*")
 #: Classes of keys that are told apart by patterns.
 MOST_PATTERN_CLASSES = 256
+#: Ways to read one name above which the alternatives are divided by what it may be.
+MOST_WAYS = 32
+#: Discriminators inside the branches of a discriminator.
+MOST_DIVISIONS = 4
 
 _Predicate = Matching | Spelled
 
@@ -344,13 +349,77 @@ class _ObjectLowering(Simplifier[_Facts]):
             return self.formulas.disjunction([self.formulas.claim(Has(self.classes[c].name or "")) for c in able])
         return claim
 
+    # ---- discriminators ----
+
+    def _divided(self, formula: Formula, facts: _Facts, depth: int) -> Formula:
+        """The formula as an or over what a discriminator may be, where its alternatives would multiply otherwise.
+
+        Forty conditions `if kind is k_i then` are forty clauses that all speak of `kind`: as they stand, reading `kind`
+        has 2^40 outcomes, nearly all impossible. They tell 41 values of it apart, and for each one come to little.
+        """
+        choices = [p for p in self.formulas.conjuncts(formula) if isinstance(self.formulas.records[p], Or)]
+        if depth == 0 or len(choices) < 2 or self._steps > MOST_STEPS:
+            return formula
+        for name, literals in self._discriminators(choices):
+            kinds = self._kinds(name, literals, facts)
+            if kinds is not None:
+                member = self.formulas.member
+                ways = [[member(name, literal) for literal in kind] for kind in kinds]
+                if self.names[name].index not in facts.required:
+                    ways.append([self.formulas.claim(Lacks(name))])
+                return self.formulas.disjunction([self._one_way([*way, formula], facts, depth) for way in ways])
+        return formula
+
+    def _one_way(self, parts: list[Formula], facts: _Facts, depth: int) -> Formula:
+        inner = self.copied(facts)
+        try:
+            taken, rest = self.fold(parts, inner)
+        except Impossible:
+            return FALSE
+        return self.formulas.conjunction([*taken, self._divided(rest, inner, depth - 1)])
+
+    def _discriminators(self, choices: list[Formula]) -> list[tuple[str, list[Literal]]]:
+        """The names whose alternatives multiply, worst first, and the literals (unsigned) that speak of each."""
+        literals: dict[str, dict[Literal, None]] = {}
+        products: dict[str, int] = {}
+        for choice in choices:
+            here: dict[str, set[Formula]] = {}
+            for claim in self.formulas.claims_of(choice):
+                record = self.formulas.records[claim]
+                if isinstance(record, Member) and isinstance(record.keys, str):
+                    here.setdefault(record.keys, set()).add(claim)
+                    literals.setdefault(record.keys, {})[record.literal | 1] = None
+            for name, claims in here.items():
+                products[name] = products.get(name, 1) * (len(claims) + 1)
+        worst = sorted((n for n in products if products[n] > MOST_WAYS), key=lambda n: -products[n])
+        return [(name, list(literals[name])) for name in worst]
+
+    def _kinds(self, name: str, literals: list[Literal], facts: _Facts) -> list[list[Literal]] | None:
+        """The values of a name as the literals tell them apart; None if they do not exclude each other."""
+        nothing = self.combiner.nothing
+        base = facts.base.get(self.names[name].index, NO_LITERALS)
+        kinds = [base]
+        for literal in literals:
+            kinds = [met for kind in kinds for met in (kind | {literal}, kind | {literal ^ 1}) if not nothing(met)]
+            if len(kinds) > 2 * len(literals) + 2:
+                return None
+        found = []
+        for kind in kinds:
+            told = sorted(kind - base)
+            # One literal that implies all the others says it all.
+            one = next((t for t in told if t & 1 and all(nothing(base | {t, o ^ 1}) for o in told if o != t)), None)
+            found.append(told if one is None else [one])
+        return found
+
     # ---- the node ----
 
     def members(self) -> ir.Members:
         """The finished node. Raises Impossible."""
         facts = _Facts()
         _, rest = self.fold(self.parts, facts)
-        rest = self.cleaned(rest, facts)
+        if rest != TRUE:
+            _, rest = self.fold([self._divided(rest, facts, MOST_DIVISIONS)], facts)
+            rest = self.cleaned(rest, facts)
         unnamed = self._merged(facts, rest)
         names = [cls for cls in self.names.values() if unnamed or cls.index not in facts.dead]
         groups = [[cls] for cls in names] + [group for group, _ in unnamed]
