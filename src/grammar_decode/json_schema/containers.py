@@ -238,7 +238,7 @@ class Simplifier(ABC, Generic[F]):
             if FALSE in waiting:
                 raise Impossible
             if not any(map(self.is_fact, waiting)):
-                return taken, self.formulas.conjunction(waiting)
+                return taken, self.formulas.conjunction(self._without_weaker(waiting))
 
     def _under(self, formula: Formula, facts: F) -> Formula:
         self._steps += 1
@@ -256,6 +256,14 @@ class Simplifier(ABC, Generic[F]):
                 return FALSE
             return self.formulas.conjunction([*taken, rest])
         return formula if formula <= TRUE else self.settled(formula, facts)
+
+    def _without_weaker(self, parts: list[Formula]) -> list[Formula]:
+        """The parts of an and, less the ors that have all the branches of another part, and more."""
+        if len(parts) < 2 or len(parts) > MOST_COMPARED:
+            return parts
+        parts = list(dict.fromkeys(parts))
+        offered = [frozenset(self.formulas.branches(part)) for part in parts]
+        return [part for part, mine in zip(parts, offered, strict=True) if not any(other < mine for other in offered)]
 
     def cleaned(self, formula: Formula, facts: F) -> Formula:
         """The formula without claims that the facts decide, also where simplifying was given up."""
