@@ -1,20 +1,22 @@
 """Constrained decoding: a JSON Schema becomes an automaton, its state a mask over the vocabulary.
 
-    import grammar_decode as gd
+import grammar_decode as gd
 
-    vocab = gd.Vocabulary.from_tokenizer(tokenizer)
-    grammar = gd.compile_json_schema({"type": "object", "properties": {"age": {"type": "integer"}}})
-    matcher = gd.GrammarMatcher(grammar, vocab)
-    bitmask = gd.allocate_token_bitmask(1, vocab.size)
-    matcher.fill_next_token_bitmask(bitmask)
-    gd.apply_token_bitmask_inplace(logits, bitmask)
+vocab = gd.Vocabulary.from_tokenizer(tokenizer)
+grammar = gd.compile_json_schema({"type": "object", "properties": {"age": {"type": "integer"}}})
+matcher = gd.GrammarMatcher(grammar, vocab)
+bitmask = gd.allocate_token_bitmask(1, vocab.size)
+matcher.fill_next_token_bitmask(bitmask)
+gd.apply_token_bitmask_inplace(logits, bitmask)
 """
 
 from grammar_decode.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
 from grammar_decode.errors import (
     BitmaskError,
+    GenerationError,
     GrammarDecodeError,
     MatcherError,
+    ModelError,
     PatternError,
     SchemaError,
     SchemaTooComplex,
@@ -23,7 +25,7 @@ from grammar_decode.errors import (
     UnsupportedSchema,
     VocabularyError,
 )
-from grammar_decode.generate import GenerationResult, generate
+from grammar_decode.generate import GenerationResult, GenerationStream, generate, generate_stream
 from grammar_decode.grammar import Grammar, compile_json_schema
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.limits import Limits
@@ -34,13 +36,16 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BitmaskError",
+    "GenerationError",
     "GenerationResult",
+    "GenerationStream",
     "Grammar",
     "GrammarDecodeError",
     "GrammarMatcher",
     "JsonOptions",
     "Limits",
     "MatcherError",
+    "ModelError",
     "PatternError",
     "SchemaError",
     "SchemaTooComplex",
@@ -53,4 +58,5 @@ __all__ = [
     "apply_token_bitmask_inplace",
     "compile_json_schema",
     "generate",
+    "generate_stream",
 ]

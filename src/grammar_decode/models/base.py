@@ -12,16 +12,10 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from grammar_decode.errors import GrammarDecodeError
-
 if TYPE_CHECKING:
     from grammar_decode.vocabulary import Vocabulary
 
 Logits = npt.NDArray[np.float32]
-
-
-class ModelError(GrammarDecodeError):
-    """A model can't be loaded, or can't take this call: a prompt past its context, logits that are not numbers."""
 
 
 @runtime_checkable

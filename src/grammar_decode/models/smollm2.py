@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from grammar_decode.models.base import ModelError
+from grammar_decode.errors import ModelError
 
 GGUF_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
 #: Part of the folder's name: raise it when the conversion changes, and old folders are no longer used.

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grammar_decode.models.base import Logits, ModelError
+from grammar_decode.errors import ModelError
+from grammar_decode.models.base import Logits
 
 if TYPE_CHECKING:
     from grammar_decode.vocabulary import Vocabulary

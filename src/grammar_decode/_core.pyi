@@ -1,0 +1,70 @@
+"""The native kernel, as the type checker sees it. Python's own classes document what is behind each name.
+
+Names and parameters are compared with the extension itself by tests/unit/test_core_stub.py; the types are written by
+hand, because they say more than what nanobind knows.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+def apply_token_bitmask_inplace_f32(
+    logits: npt.NDArray[np.float32],
+    bitmask: npt.NDArray[np.int32],
+    rows: npt.NDArray[np.int64] | None,
+    num_bits: int,
+) -> None:
+    """Set logits[r, i] to -inf where bit i of bitmask[r] is 0, and for every i >= num_bits."""
+
+def apply_token_bitmask_inplace_16(
+    logits: npt.NDArray[np.uint16],
+    bitmask: npt.NDArray[np.int32],
+    rows: npt.NDArray[np.int64] | None,
+    num_bits: int,
+    bfloat16: bool,
+) -> None:
+    """The same on float16 or bfloat16, passed as their uint16 bit patterns."""
+
+class Vocabulary:
+    """A vocabulary, indexed as a prefix trie. Immutable; shared between threads."""
+
+    def __init__(self, token_bytes: Sequence[bytes | None], stop_token_ids: Sequence[int], size: int) -> None: ...
+    @property
+    def size(self) -> int: ...
+    def memory_bytes(self) -> int: ...
+    def table_memory_bytes(self) -> int: ...
+    def clear_tables(self) -> None: ...
+
+class Grammar:
+    """A grammar read from its byte format, and its engines. Thread-safe."""
+
+    def __init__(self, data: bytes, max_states: int = 500000) -> None: ...
+    def is_empty(self) -> bool:
+        """Whether no document is in the language."""
+
+class Matcher:
+    """The place of one sequence in its grammar."""
+
+    def __init__(self, grammar: Grammar, vocabulary: Vocabulary, stop_token_ids: Sequence[int] = []) -> None: ...
+    # A numpy array or a torch tensor, so not to be written as either.
+    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> None: ...
+    def accept_token(self, token_id: int) -> bool: ...
+    def accept_tokens(self, token_ids: Sequence[int]) -> bool: ...
+    def validate_tokens(self, token_ids: Sequence[int]) -> int: ...
+    def accept_bytes(self, data: bytes) -> bool: ...
+    def count_accepted_bytes(self, data: bytes) -> int:
+        """How many of the bytes would be accepted; the state is unchanged."""
+    def rollback(self, num_steps: int = 1) -> None: ...
+    def reset(self) -> None: ...
+    def _copy_state(self) -> Matcher: ...
+    def is_accepting(self) -> bool: ...
+    def is_terminated(self) -> bool: ...
+    @property
+    def num_steps(self) -> int: ...
+    def allowed_bytes(self) -> bytes: ...
+    def expectations(self) -> list[tuple[str, int | None, list[bytes], bool, bool]]:
+        """For each thread: kind of place, node, names that may come, whether others may, whether it can close."""
+    def set_memo_limit(self, bytes: int) -> None: ...  # noqa: A002
+    def engine_memory_bytes(self) -> int: ...
