@@ -52,7 +52,8 @@ uint32_t* bitmask_row(const nb::object& bitmask, int64_t index, uint32_t num_wor
     throw gd::BitmaskError("the bitmask must be a numpy array or a torch tensor, made by allocate_token_bitmask");
   }
   if (array.dtype() != nb::dtype<int32_t>()) throw gd::BitmaskError("the bitmask must have type int32");
-  if (array.device_type() != nb::device::cpu::value) throw gd::BitmaskError("the bitmask must be on the CPU; copy it to the device after filling");
+  if (array.device_type() != nb::device::cpu::value)
+    throw gd::BitmaskError("the bitmask must be on the CPU; copy it to the device after filling");
   if (array.ndim() != 2) {
     throw gd::BitmaskError("the bitmask must have shape (batch, words); this one has " + std::to_string(array.ndim()) +
                            " dimensions");
@@ -63,8 +64,8 @@ uint32_t* bitmask_row(const nb::object& bitmask, int64_t index, uint32_t num_wor
   }
   if (array.shape(1) > 1 && array.stride(1) != 1) throw gd::BitmaskError("the words of a bitmask row must be contiguous");
   if (index < 0 || static_cast<size_t>(index) >= array.shape(0)) {
-    throw gd::BitmaskError("row " + std::to_string(index) + " is out of range: the bitmask has " +
-                           std::to_string(array.shape(0)) + " rows");
+    throw gd::BitmaskError("row " + std::to_string(index) + " is out of range: the bitmask has " + std::to_string(array.shape(0)) +
+                           " rows");
   }
   return static_cast<uint32_t*>(array.data()) + index * array.stride(0);
 }
@@ -108,8 +109,7 @@ void bind_matcher(nb::module_& m) {
       .def(
           "accept_token", [](Matcher& self, int64_t token) { return self.accept_token(to_token(token)); }, nb::arg("token_id"))
       .def(
-          "accept_tokens",
-          [](Matcher& self, const std::vector<int64_t>& tokens) { return self.accept_tokens(to_tokens(tokens)); },
+          "accept_tokens", [](Matcher& self, const std::vector<int64_t>& tokens) { return self.accept_tokens(to_tokens(tokens)); },
           nb::arg("token_ids"))
       .def(
           "validate_tokens",
@@ -117,9 +117,7 @@ void bind_matcher(nb::module_& m) {
           nb::arg("token_ids"))
       .def(
           "accept_bytes",
-          [](Matcher& self, const nb::bytes& data) {
-            return self.accept_bytes(std::string_view(data.c_str(), data.size()));
-          },
+          [](Matcher& self, const nb::bytes& data) { return self.accept_bytes(std::string_view(data.c_str(), data.size())); },
           nb::arg("data"))
       .def(
           "count_accepted_bytes",
@@ -138,7 +136,8 @@ void bind_matcher(nb::module_& m) {
           },
           nb::arg("num_steps") = 1)
       .def("reset", &Matcher::reset)
-      .def("_copy_state", [](const Matcher& self) { return new Matcher(self); }, nb::rv_policy::take_ownership)
+      .def(
+          "_copy_state", [](const Matcher& self) { return new Matcher(self); }, nb::rv_policy::take_ownership)
       .def("is_accepting", &Matcher::is_accepting)
       .def("is_terminated", &Matcher::is_terminated)
       .def_prop_ro("num_steps", &Matcher::num_steps)
@@ -159,6 +158,7 @@ void bind_matcher(nb::module_& m) {
              }
              return result;
            })
-      .def("set_memo_limit", [](Matcher& self, size_t bytes) { self.engine().set_memo_limit(bytes); }, nb::arg("bytes"))
+      .def(
+          "set_memo_limit", [](Matcher& self, size_t bytes) { self.engine().set_memo_limit(bytes); }, nb::arg("bytes"))
       .def("engine_memory_bytes", [](const Matcher& self) { return self.engine().memory_bytes(); });
 }

@@ -25,26 +25,26 @@ using ConfigId = uint32_t;
 using KeyId = uint32_t;
 
 enum class FrameKind : uint8_t {
-  kTerminal,     // inside a scalar                          state = expression
-  kRootBefore,   // before the root value                    sub = whitespace so far
-  kRootValue,    // waits for the root value
-  kRootAfter,    // behind the root value: accepting         sub = whitespace so far
-  kObjectOpen,   // behind "{"                               state = register, sub
-  kKey,          // inside a key                             state = register, extra = key position
-  kColon,        // behind a key, before ":"                 state = register, extra = value node, sub
-  kMemberBefore, // behind ":"                               state = register, extra = value node, sub
-  kMemberValue,  // waits for a member's value               state = register
-  kMemberAfter,  // behind a member                          state = register, sub
-  kMemberNext,   // behind "," in an object                  state = register, sub
-  kArrayOpen,    // behind "["                               state = register, sub
-  kItemValue,    // waits for an item                        state = register
-  kItemAfter,    // behind an item                           state = register, sub
-  kItemNext,     // behind "," in an array                   state = register, sub
+  kTerminal,      // inside a scalar                          state = expression
+  kRootBefore,    // before the root value                    sub = whitespace so far
+  kRootValue,     // waits for the root value
+  kRootAfter,     // behind the root value: accepting         sub = whitespace so far
+  kObjectOpen,    // behind "{"                               state = register, sub
+  kKey,           // inside a key                             state = register, extra = key position
+  kColon,         // behind a key, before ":"                 state = register, extra = value node, sub
+  kMemberBefore,  // behind ":"                               state = register, extra = value node, sub
+  kMemberValue,   // waits for a member's value               state = register
+  kMemberAfter,   // behind a member                          state = register, sub
+  kMemberNext,    // behind "," in an object                  state = register, sub
+  kArrayOpen,     // behind "["                               state = register, sub
+  kItemValue,     // waits for an item                        state = register
+  kItemAfter,     // behind an item                           state = register, sub
+  kItemNext,      // behind "," in an array                   state = register, sub
 };
 
 struct Frame {
   FrameKind kind{};
-  uint32_t sub = 0;     // bytes of the present run: literal tail of a separator first, then whitespace
+  uint32_t sub = 0;  // bytes of the present run: literal tail of a separator first, then whitespace
   uint32_t state = 0;
   uint32_t extra = 0;
   FrameId parent = 0;
@@ -91,8 +91,8 @@ class Automaton {
     return first_bytes_[c];
   }
 
-  ConfigId config_of(FrameId f);                    // the configuration of one thread
-  ConfigId resume(FrameId waiting);                 // what follows when the value that `waiting` waits for is complete
+  ConfigId config_of(FrameId f);     // the configuration of one thread
+  ConfigId resume(FrameId waiting);  // what follows when the value that `waiting` waits for is complete
   ConfigId closed_key(RegisterId reg, uint32_t pattern, FrameId parent);  // behind a fresh key of that pattern
   // Whether a key position has to be followed letter by letter: its text may be a name, a used key, or of a finite pattern.
   bool is_exact_key(RegisterId reg, const KeyPosition& k);

@@ -151,9 +151,7 @@ void Engine::add_value(NodeId node, const Frame& waiting, uint32_t* mask) {
   for (const ExprId e : starts.terminals) add_terminal(e, parent, mask);
 }
 
-void Engine::add_terminal(ExprId e, FrameId parent, uint32_t* mask) {
-  add_table(e, automaton_->resume(parent), mask);
-}
+void Engine::add_terminal(ExprId e, FrameId parent, uint32_t* mask) { add_table(e, automaton_->resume(parent), mask); }
 
 // ORs in the tokens allowed in terminal state `e`, when `rest` is what follows the terminal.
 void Engine::add_table(ExprId e, ConfigId rest, uint32_t* mask) {

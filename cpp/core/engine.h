@@ -36,9 +36,9 @@ class Engine {
   // One line for each thread, for messages: what stands there, in words.
   struct Expectation {
     FrameKind kind{};
-    NodeId node = 0;                  // the container or value that the thread is in, kNone at the root
-    std::vector<std::string> names;   // names that may come or be completed
-    bool other_names = false;         // and others
+    NodeId node = 0;                 // the container or value that the thread is in, kNone at the root
+    std::vector<std::string> names;  // names that may come or be completed
+    bool other_names = false;        // and others
     bool can_close = false;
   };
   std::vector<Expectation> expectations(ConfigId c);

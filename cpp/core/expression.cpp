@@ -266,8 +266,7 @@ std::vector<ExprId> ExpressionPool::load(const Grammar& grammar) {
         break;
       case Regex::kLiteralSet:
         literal_sets_.push_back(&r.literals);
-        ids.push_back(literals(static_cast<uint32_t>(literal_sets_.size() - 1), 0,
-                               static_cast<uint32_t>(r.literals.size()), 0));
+        ids.push_back(literals(static_cast<uint32_t>(literal_sets_.size() - 1), 0, static_cast<uint32_t>(r.literals.size()), 0));
         break;
       case Regex::kAutomaton: {
         automata_.push_back(&r.states);
@@ -483,8 +482,8 @@ bool ExpressionPool::is_nonempty(ExprId id) {
     case Kind::kLiterals: {
       const std::vector<std::string>& set = *literal_sets_[e.a];
       for (uint32_t i = e.b; i < e.c && !result; ++i) {
-        result = std::all_of(set[i].begin() + e.d, set[i].end(),
-                             [&](char c) { return alphabet_.contains(static_cast<uint8_t>(c)); });
+        result =
+            std::all_of(set[i].begin() + e.d, set[i].end(), [&](char c) { return alphabet_.contains(static_cast<uint8_t>(c)); });
       }
       break;
     }

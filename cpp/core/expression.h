@@ -62,10 +62,10 @@ class ExpressionPool {
   struct CountedRun {
     bool found = false;
     bool in_run = false;
-    ExprId unit = kEmpty;      // C
-    ExprId rest = kEmpty;      // R
-    ExprId unbounded = kEmpty; // C{0,} R
-    ExprId state = kEmpty;     // e with the bounds taken off: C{0,} R or P C{0,} R
+    ExprId unit = kEmpty;       // C
+    ExprId rest = kEmpty;       // R
+    ExprId unbounded = kEmpty;  // C{0,} R
+    ExprId state = kEmpty;      // e with the bounds taken off: C{0,} R or P C{0,} R
     uint32_t minimum = 0;
     uint32_t maximum = kNone;
   };
@@ -128,7 +128,7 @@ class ExpressionPool {
   std::vector<const std::vector<std::string>*> literal_sets_;
   std::vector<const std::vector<Regex::State>*> automata_;
   std::vector<Hash128> automaton_hashes_;  // parallel to automata_
-  std::vector<uint64_t> string_counts_;  // parallel to exprs_, grown on demand; 0 = unknown
+  std::vector<uint64_t> string_counts_;    // parallel to exprs_, grown on demand; 0 = unknown
   size_t memory_bytes_ = 0;
 };
 

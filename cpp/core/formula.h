@@ -20,9 +20,9 @@ class FormulaPool {
 
   struct Item {
     FormulaNode::Kind kind{};
-    uint32_t claim = 0;             // kClaim: index into the container's claims
-    uint32_t count = 0;             // kClaim: what is left of the claim's count
-    std::vector<FormulaId> parts;   // kAnd, kOr: sorted, at least two
+    uint32_t claim = 0;            // kClaim: index into the container's claims
+    uint32_t count = 0;            // kClaim: what is left of the claim's count
+    std::vector<FormulaId> parts;  // kAnd, kOr: sorted, at least two
   };
 
   FormulaPool();

@@ -31,7 +31,7 @@ class Matcher {
   void reset();
   size_t num_steps() const { return num_steps_; }
 
-  bool is_accepting() const;   // the document is complete: a stop token is allowed
+  bool is_accepting() const;  // the document is complete: a stop token is allowed
   bool is_terminated() const { return terminated_; }
   void fill(uint32_t* mask) const;
   ByteSet allowed_bytes() const;
@@ -45,7 +45,7 @@ class Matcher {
   struct Step {
     Step* previous;
     std::atomic<uint32_t> references;
-    ConfigId before;         // the configuration before the step
+    ConfigId before;  // the configuration before the step
     bool terminated_before;
   };
 

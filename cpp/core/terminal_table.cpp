@@ -76,9 +76,9 @@ std::shared_ptr<const TerminalTable> build_counted_table(ExpressionPool& pool, c
   const Trie& trie = vocabulary.trie();
   struct Place {
     ExprId state = 0;
-    uint32_t units = 0;   // complete units so far
-    bool in_unit = false; // inside an unfinished unit
-    bool left = false;    // behind the run, in R
+    uint32_t units = 0;    // complete units so far
+    bool in_unit = false;  // inside an unfinished unit
+    bool left = false;     // behind the run, in R
   };
   std::vector<Place> places(trie.max_depth() + 1);
   // A part of a unit that is already counted: its completion is unit number 0.
@@ -90,7 +90,7 @@ std::shared_ptr<const TerminalTable> build_counted_table(ExpressionPool& pool, c
     uint32_t units;
   };
   std::vector<Completing> completing;
-  std::vector<std::pair<uint32_t, TokenId>> exit_tokens;  // units, token
+  std::vector<std::pair<uint32_t, TokenId>> exit_tokens;    // units, token
   std::vector<uint32_t> inside(vocabulary.num_words(), 0);  // of any kind: stays or ends within R
   std::vector<uint32_t> stays(vocabulary.num_words(), 0);
   std::vector<bool> first_unit(trie.max_depth() + 1, false);  // whether a place is in the unit that was begun before the token

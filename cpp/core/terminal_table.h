@@ -24,16 +24,16 @@ struct TerminalTable {
   // Counted runs only.
   static constexpr uint32_t kNumBounds = 17;
   struct Exit {
-    uint32_t units = 0;              // how many C were completed before R
-    std::vector<TokenId> tokens;     // tokens that end within R
+    uint32_t units = 0;           // how many C were completed before R
+    std::vector<TokenId> tokens;  // tokens that end within R
     Trie residual;
   };
   bool counted = false;
-  bool countable = true;                         // false: the run has overlaps and needs plain tables (nothing else is set)
+  bool countable = true;  // false: the run has overlaps and needs plain tables (nothing else is set)
   uint32_t max_need = 0;
-  std::vector<TokenSet> at_most;                 // [n] = tokens inside the run that need at most n units, n < kNumBounds
-  std::vector<std::vector<TokenId>> by_need;     // [n] = tokens that need exactly n units
-  std::vector<Exit> exits;                       // increasing units
+  std::vector<TokenSet> at_most;              // [n] = tokens inside the run that need at most n units, n < kNumBounds
+  std::vector<std::vector<TokenId>> by_need;  // [n] = tokens that need exactly n units
+  std::vector<Exit> exits;                    // increasing units
   // For a run: `inside` = stays in the run, any number of units; `residual`, `exit_tokens` = all exits together.
   std::vector<TokenId> exit_tokens;
 

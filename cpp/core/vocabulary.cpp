@@ -91,8 +91,7 @@ std::shared_ptr<const TerminalTable> Vocabulary::find_table(const Hash128& key) 
   return found == tables_.end() ? nullptr : found->second;
 }
 
-std::shared_ptr<const TerminalTable> Vocabulary::add_table(const Hash128& key,
-                                                           std::shared_ptr<const TerminalTable> table) const {
+std::shared_ptr<const TerminalTable> Vocabulary::add_table(const Hash128& key, std::shared_ptr<const TerminalTable> table) const {
   const std::lock_guard lock(tables_mutex_);
   const size_t bytes = table->memory_bytes();
   if (table_bytes_ + bytes > kMaxTableBytes) {  // start over: tables in use live on with their users
