@@ -49,6 +49,9 @@ const char* name_of(gd::FrameKind kind) {
 uint32_t* bitmask_row(const nb::object& bitmask, int64_t index, uint32_t num_words) {
   nb::ndarray<> array;
   if (!nb::try_cast<nb::ndarray<>>(bitmask, array)) {
+    if (nb::ndarray<nb::ro> read_only; nb::try_cast(bitmask, read_only)) {
+      throw gd::BitmaskError("the bitmask is read-only; pass a writable array, such as a copy()");
+    }
     throw gd::BitmaskError("the bitmask must be a numpy array or a torch tensor, made by allocate_token_bitmask");
   }
   if (array.dtype() != nb::dtype<int32_t>()) throw gd::BitmaskError("the bitmask must have type int32");
@@ -105,7 +108,7 @@ void bind_matcher(nb::module_& m) {
             const nb::gil_scoped_release release;
             self.fill(row);
           },
-          nb::arg("bitmask"), nb::arg("index") = 0)
+          nb::arg("bitmask").none(), nb::arg("index") = 0)
       .def(
           "accept_token", [](Matcher& self, int64_t token) { return self.accept_token(to_token(token)); }, nb::arg("token_id"))
       .def(

@@ -396,11 +396,8 @@ void Automaton::step_frame(const Frame& f, uint8_t byte, bool for_mask, std::vec
       return;
     case FrameKind::kArrayOpen:
       if (continue_run(f, {}, byte, out, tail_complete)) return;
-      if (byte == ']' && containers_.can_close(f.state)) {
-        resume_into(f.parent, out);
-      } else {
-        start_items(f, byte, out);
-      }
+      if (byte == ']' && containers_.can_close(f.state)) resume_into(f.parent, out);
+      start_items(f, byte, out);  // an item may begin with a bracket, too
       return;
     case FrameKind::kItemAfter:
       if (continue_run(f, {}, byte, out, tail_complete)) return;

@@ -489,63 +489,133 @@ bool Containers::satisfiable(const Register& r) {
   return search(r, {r.formula}, std::move(goal), steps);
 }
 
-// Looks for an implicant of the pending formulas that can be realised; the first one found is enough.
-bool Containers::search(const Register& r, std::vector<FormulaId> pending, Goal goal, size_t& steps) {
+// What the facts of `goal` say of a formula: kYes it holds already, kNo it can't hold any more, kOpen neither.
+Containers::Verdict Containers::judge(const Register& r, FormulaId f, const Goal& goal) {
+  const FormulaPool::Item& item = formulas_[f];
+  switch (item.kind) {
+    case FormulaNode::kFalse:
+      return Verdict::kNo;
+    case FormulaNode::kTrue:
+      return Verdict::kYes;
+    case FormulaNode::kAnd:
+    case FormulaNode::kOr: {
+      const Verdict absorbing = item.kind == FormulaNode::kAnd ? Verdict::kNo : Verdict::kYes;
+      Verdict result = item.kind == FormulaNode::kAnd ? Verdict::kYes : Verdict::kNo;
+      for (const FormulaId part : item.parts) {
+        const Verdict verdict = judge(r, part, goal);
+        if (verdict == absorbing) return absorbing;
+        if (verdict == Verdict::kOpen) result = Verdict::kOpen;
+      }
+      return result;
+    }
+    case FormulaNode::kClaim:
+      break;
+  }
+  const Claim& c = grammar_.nodes[r.node].claims[item.claim];
+  const auto contains = [](const std::vector<uint32_t>& list, uint32_t value) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+  };
+  switch (c.kind) {
+    case Claim::kMember:
+      return contains(goal.members, item.claim) ? Verdict::kYes : Verdict::kOpen;
+    case Claim::kHas:
+      if (contains(goal.has, c.classes[0])) return Verdict::kYes;
+      return contains(goal.lacks, c.classes[0]) || !is_open(r, c.classes[0]) ? Verdict::kNo : Verdict::kOpen;
+    case Claim::kLacks:
+      if (contains(goal.lacks, c.classes[0]) || !is_open(r, c.classes[0])) return Verdict::kYes;
+      return contains(goal.has, c.classes[0]) ? Verdict::kNo : Verdict::kOpen;
+    default:
+      return Verdict::kOpen;
+  }
+}
+
+// Adds a claim to the facts; false if that contradicts them.
+bool Containers::assume(const Register& r, const FormulaPool::Item& item, Goal& goal) {
   const Node& n = grammar_.nodes[r.node];
-  std::vector<FormulaId> choices;  // disjunctions last: facts first prune them
-  while (!pending.empty()) {
-    spend(steps);
-    const FormulaPool::Item item = formulas_[pending.back()];
-    const FormulaId f = pending.back();
-    pending.pop_back();
-    switch (item.kind) {
-      case FormulaNode::kFalse:
-        return false;
-      case FormulaNode::kTrue:
-        break;
-      case FormulaNode::kAnd:
+  const Claim& c = n.claims[item.claim];
+  switch (c.kind) {
+    case Claim::kMember:
+      goal.members.push_back(item.claim);
+      return std::all_of(goal.has.begin(), goal.has.end(), [&](ClassId cls) {
+        return !std::binary_search(c.classes.begin(), c.classes.end(), cls) || is_readable(n, cls, goal.members);
+      });
+    case Claim::kSome:
+      goal.somes.emplace_back(item.claim, item.count);
+      return true;
+    case Claim::kMost:
+      goal.mosts.emplace_back(item.claim, item.count);
+      return true;
+    case Claim::kHas:
+      goal.has.push_back(c.classes[0]);
+      return goal.has.size() <= goal.maximum && is_readable(n, c.classes[0], goal.members);
+    case Claim::kLacks:
+      goal.lacks.push_back(c.classes[0]);
+      return true;
+    case Claim::kCountMin:
+      goal.minimum = std::max(goal.minimum, uint64_t{item.count});
+      return goal.minimum <= goal.maximum;
+    case Claim::kCountMax:
+      goal.maximum = std::min(goal.maximum, uint64_t{item.count});
+      return goal.minimum <= goal.maximum && goal.has.size() <= goal.maximum;
+  }
+  return false;
+}
+
+// Looks for an implicant of the formulas that can be realised; the first one found is enough. As in the DPLL procedure, what
+// is known settles what it can before a disjunction with several open branches is split, the one with the fewest first.
+bool Containers::search(const Register& r, std::vector<FormulaId> pending, Goal goal, size_t& steps) {
+  for (;;) {
+    std::vector<FormulaId> open;
+    bool changed = false;
+    for (size_t i = 0; i < pending.size(); ++i) {  // grows while it is walked
+      spend(steps);
+      const FormulaId f = pending[i];
+      const Verdict verdict = judge(r, f, goal);
+      if (verdict == Verdict::kNo) return false;
+      if (verdict == Verdict::kYes) continue;
+      const FormulaPool::Item& item = formulas_[f];
+      if (item.kind == FormulaNode::kClaim) {
+        if (!assume(r, item, goal)) return false;
+        changed = true;
+      } else if (item.kind == FormulaNode::kAnd) {
         pending.insert(pending.end(), item.parts.begin(), item.parts.end());
-        break;
-      case FormulaNode::kOr:
-        choices.push_back(f);
-        break;
-      case FormulaNode::kClaim: {
-        const Claim& c = n.claims[item.claim];
-        switch (c.kind) {
-          case Claim::kMember:
-            goal.members.push_back(item.claim);
-            break;
-          case Claim::kSome:
-            goal.somes.emplace_back(item.claim, item.count);
-            break;
-          case Claim::kMost:
-            goal.mosts.emplace_back(item.claim, item.count);
-            break;
-          case Claim::kHas:
-            if (!is_open(r, c.classes[0])) return false;
-            if (std::find(goal.lacks.begin(), goal.lacks.end(), c.classes[0]) != goal.lacks.end()) return false;
-            if (std::find(goal.has.begin(), goal.has.end(), c.classes[0]) == goal.has.end()) goal.has.push_back(c.classes[0]);
-            break;
-          case Claim::kLacks:
-            if (std::find(goal.has.begin(), goal.has.end(), c.classes[0]) != goal.has.end()) return false;
-            goal.lacks.push_back(c.classes[0]);
-            break;
-          case Claim::kCountMin:
-            goal.minimum = std::max(goal.minimum, uint64_t{item.count});
-            break;
-          case Claim::kCountMax:
-            goal.maximum = std::min(goal.maximum, uint64_t{item.count});
-            break;
+      } else {
+        uint32_t num_open = 0;
+        FormulaId last = FormulaPool::kFalse;
+        for (const FormulaId part : item.parts) {
+          if (judge(r, part, goal) == Verdict::kNo) continue;
+          ++num_open;
+          last = part;
         }
-        break;
+        if (num_open == 1) {
+          pending.push_back(last);
+        } else {
+          open.push_back(f);
+        }
       }
     }
+    pending = std::move(open);
+    if (!changed) break;
   }
-  if (choices.empty()) return realizable(r, goal, steps);
-  const std::vector<FormulaId> branches = formulas_[choices.back()].parts;
-  choices.pop_back();
-  for (const FormulaId branch : branches) {
-    std::vector<FormulaId> next = choices;
+  if (pending.empty()) return realizable(r, goal, steps);
+  const auto branches = [&](FormulaId f) {
+    std::vector<FormulaId> result;
+    for (const FormulaId part : formulas_[f].parts) {
+      if (judge(r, part, goal) != Verdict::kNo) result.push_back(part);
+    }
+    return result;
+  };
+  size_t best = 0;
+  std::vector<FormulaId> fewest = branches(pending[0]);
+  for (size_t i = 1; i < pending.size(); ++i) {
+    std::vector<FormulaId> candidates = branches(pending[i]);
+    if (candidates.size() >= fewest.size()) continue;
+    best = i;
+    fewest = std::move(candidates);
+  }
+  pending.erase(pending.begin() + static_cast<std::ptrdiff_t>(best));
+  for (const FormulaId branch : fewest) {
+    std::vector<FormulaId> next = pending;
     next.push_back(branch);
     if (search(r, std::move(next), goal, steps)) return true;
   }
@@ -602,14 +672,17 @@ bool is_free(const Node& n, const Pick& pick, ClassId cls, const Goal& goal) {
 
 }  // namespace
 
+// Whether an entry of the class can be read with a pick that holds all of `members` that speak of it.
+bool Containers::is_readable(const Node& n, ClassId cls, const std::vector<uint32_t>& members) {
+  return std::any_of(n.values[cls].begin(), n.values[cls].end(), [&](const Pick& pick) {
+    return pick_is_live(n, cls, pick) && holds(n, pick, cls, members);
+  });
+}
+
 bool Containers::realizable_object(const Register& r, Goal& goal, size_t& steps) {
   const Node& n = grammar_.nodes[r.node];
   if (goal.has.size() > goal.maximum) return false;
-  const auto readable = [&](ClassId cls) {
-    return std::any_of(n.values[cls].begin(), n.values[cls].end(), [&](const Pick& pick) {
-      return pick_is_live(n, cls, pick) && holds(n, pick, cls, goal.members);
-    });
-  };
+  const auto readable = [&](ClassId cls) { return is_readable(n, cls, goal.members); };
   for (const ClassId cls : goal.has) {
     if (!readable(cls)) return false;
   }

@@ -146,6 +146,10 @@ class Containers {
   uint64_t pattern_capacity(const Register& r, uint32_t pattern);
   bool satisfiable(const Register& r);
   bool satisfiable(RegisterId id);
+  enum class Verdict { kNo, kYes, kOpen };
+  Verdict judge(const Register& r, FormulaId f, const Goal& goal);
+  bool assume(const Register& r, const FormulaPool::Item& item, Goal& goal);
+  bool is_readable(const Node& n, ClassId cls, const std::vector<uint32_t>& members);
   bool search(const Register& r, std::vector<FormulaId> pending, Goal goal, size_t& steps);
   bool realizable(const Register& r, Goal& goal, size_t& steps);
   bool realizable_object(const Register& r, Goal& goal, size_t& steps);
