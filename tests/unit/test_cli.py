@@ -194,10 +194,10 @@ def test_validate_says_incomplete_of_a_document_that_stops_early(run: Any, schem
 
 
 def test_validate_tells_which_option_would_accept_the_text(run: Any, schema: Path, instance: Any) -> None:
-    done = run("validate", schema, instance('{"age":42,"name":"Bob"}'))
+    done = run("validate", schema, instance('{"age":42,"name":"Bob"}'), "--key-order", "schema")
     assert done.code == 1
     assert "--key-order any accepts it" in done.err
-    assert run("validate", schema, instance('{"age":42,"name":"Bob"}'), "--key-order", "any").code == 0
+    assert run("validate", schema, instance('{"age":42,"name":"Bob"}')).code == 0
     spaced = run("validate", schema, instance('{"name": "Bob","age":42}'), "--whitespace", "compact", "--json")
     assert spaced.json["accepted_with"] == {"whitespace": "any"}
 
@@ -223,11 +223,12 @@ def tiktoken_file(tmp_path: Path) -> Path:
 
 
 def test_mask_counts_the_legal_tokens_after_a_prefix(run: Any, schema: Path, tiktoken_file: Path) -> None:
-    done = run("mask", schema, "--prefix", '{"', "--vocab", tiktoken_file, "--json")
+    order = ("--key-order", "schema")
+    done = run("mask", schema, "--prefix", '{"', "--vocab", tiktoken_file, "--json", *order)
     assert done.code == 0
     assert {entry["text"] for entry in done.json["sample"]} == {"n", "name"}
     assert (done.json["num_legal"], done.json["vocabulary_size"], done.json["stop_token_ids"]) == (2, 261, [])
-    shown = run("mask", schema, "--prefix", '{"', "--vocab", tiktoken_file)
+    shown = run("mask", schema, "--prefix", '{"', "--vocab", tiktoken_file, *order)
     assert "2 of 261 tokens are legal next" in shown.out
     assert "'name'" in shown.out
 

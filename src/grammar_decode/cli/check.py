@@ -27,7 +27,7 @@ from grammar_decode.cli.common import (
 @guarded
 def check_command(
     schema: SchemaArgument,
-    key_order: KeyOrderOption = "schema",
+    key_order: KeyOrderOption = "any",
     whitespace: WhitespaceOption = "flexible",
     escapes: EscapesOption = "relaxed",
     numbers: NumbersOption = "canonical",

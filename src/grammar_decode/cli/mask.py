@@ -47,7 +47,7 @@ def mask_command(
     ],
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="What has been written so far.")] = "",
     sample: Annotated[int, typer.Option(min=0, help="How many of the legal tokens to show, spread over all ids.")] = 20,
-    key_order: KeyOrderOption = "schema",
+    key_order: KeyOrderOption = "any",
     whitespace: WhitespaceOption = "flexible",
     escapes: EscapesOption = "relaxed",
     numbers: NumbersOption = "canonical",

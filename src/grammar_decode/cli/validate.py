@@ -43,7 +43,7 @@ def validate_command(
             help="A JSON document's file, or - for standard input. A last line end is left out.",
         ),
     ],
-    key_order: KeyOrderOption = "schema",
+    key_order: KeyOrderOption = "any",
     whitespace: WhitespaceOption = "flexible",
     escapes: EscapesOption = "relaxed",
     numbers: NumbersOption = "canonical",
