@@ -24,6 +24,7 @@ class Case(NamedTuple):
 
 
 ANY_ORDER = JsonOptions(key_order="any")
+IN_ORDER = JsonOptions(key_order="schema")
 SCHEMA_ORDER = JsonOptions(key_order="schema")
 
 CASES = [

@@ -89,15 +89,16 @@ Expression: TypeAlias = Formula | Apply | AllOf | AnyOf | OneOf | Conditional
 class Reading:
     """What one schema object says: the types it admits, and what holds for values of which types.
 
-    ``parts`` are in document order, which is the order in which keys are written. ``applies`` tells whether one of them
-    is more than a formula.
+    ``parts`` are in the order in which keys are written: document order, what always holds before alternatives.
+    ``applies`` tells whether one of them is more than a formula.
     """
 
-    __slots__ = ("applies", "parts", "types")
+    __slots__ = ("alternatives", "applies", "parts", "types")
 
     def __init__(self) -> None:
         self.types = EVERY_TYPE
         self.parts: list[tuple[int, Expression]] = []
+        self.alternatives: list[tuple[int, Expression]] = []  # until the schema object is read
         self.applies = False
 
     def of_type(self, json_type: int) -> list[Expression]:
@@ -115,7 +116,8 @@ class Reading:
 
     def apply(self, types: int, expression: Expression) -> None:
         """Add what is said through other schemas."""
-        self.parts.append((types, expression))
+        several = isinstance(expression, (AnyOf, OneOf, Conditional))
+        (self.alternatives if several else self.parts).append((types, expression))
         self.applies = True
 
 
@@ -175,6 +177,8 @@ class Reader:
                 handler = handlers.get(keyword)
                 if handler is not None:
                     handler(self, schema, argument, reading)
+        if reading.alternatives:
+            reading.parts += reading.alternatives
         self.readings[number] = reading
         return reading
 
@@ -348,11 +352,15 @@ def _all_of(reader: Reader, schema: Schema, argument: Json, reading: Reading) ->
 
 def _any_of(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     literals = reader.schemas(schema, "anyOf", argument)
-    reading.apply(EVERY_TYPE, AnyOf(tuple(Apply(literal) for literal in literals)))
+    if len(literals) == 1:
+        reading.apply(EVERY_TYPE, Apply(literals[0]))
+    else:
+        reading.apply(EVERY_TYPE, AnyOf(tuple(Apply(literal) for literal in literals)))
 
 
 def _one_of(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
-    reading.apply(EVERY_TYPE, OneOf(reader.schemas(schema, "oneOf", argument)))
+    literals = reader.schemas(schema, "oneOf", argument)
+    reading.apply(EVERY_TYPE, Apply(literals[0]) if len(literals) == 1 else OneOf(literals))
 
 
 def _not(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
