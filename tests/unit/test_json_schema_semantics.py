@@ -130,6 +130,12 @@ CASES = [
         ['{"x":1,"y":1}'],
         ['{"y":1,"x":1}'],
     ),
+    Case(
+        "what_always_holds_comes_before_alternatives",
+        {"anyOf": [{"properties": {"x": {}}}, {"properties": {"y": {}, "z": {}}}], "properties": {"a": {}}},
+        ['{"a":1,"x":1}', '{"a":1,"y":1,"z":1}'],
+        ['{"x":1,"a":1}', '{"z":1,"y":1}'],
+    ),
     Case("additional_false", {"properties": {"a": {}}, "additionalProperties": False}, ["{}", '{"a":1}'], ['{"b":1}']),
     Case(
         "additional_schema",
