@@ -6,7 +6,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from grammar_decode import _core
 from grammar_decode.errors import SchemaError, SerializationError, UnsatisfiableSchema
@@ -16,6 +16,8 @@ from grammar_decode.json_schema.compile import compile_schema
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.json_schema.report import Report
 from grammar_decode.limits import Limits
+
+T = TypeVar("T")
 
 _MAGIC = b"GDGR"
 _VERSION = 1
@@ -126,10 +128,15 @@ def compile_json_schema(
 
     >>> grammar = compile_json_schema({"type": "object", "properties": {"age": {"type": "integer"}}})
     """
-    limits = limits or Limits()
+    options = _checked("options", options, JsonOptions) or JsonOptions()
+    limits = _checked("limits", limits, Limits) or Limits()
     if isinstance(schema, (str, bytes, bytearray)):
         schema = _parse(schema)
-    grammar_ir, report = compile_schema(schema, options or JsonOptions(), dict(resources or {}), limits)
+    try:
+        grammar_ir, report = compile_schema(schema, options, dict(resources or {}), limits)
+    except (AttributeError, TypeError):
+        _find_foreign(schema)  # what json.loads never makes; not looked for in every schema
+        raise
     grammar = Grammar(encode(grammar_ir), report, grammar_ir.origins, limits, grammar_ir)
     if grammar._core_grammar.is_empty():
         raise UnsatisfiableSchema(
@@ -140,12 +147,35 @@ def compile_json_schema(
     return grammar
 
 
+def _checked(name: str, value: T | None, expected: type[T]) -> T | None:
+    if value is not None and not isinstance(value, expected):
+        raise TypeError(f"{name} must be a {expected.__name__} or None, not {type(value).__name__}")
+    return value
+
+
+def _find_foreign(schema: Any) -> None:
+    """Raise SchemaError if a key of an object somewhere in `schema` is not a string."""
+    stack = [("#", schema)]
+    while stack:
+        location, value = stack.pop()
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                if not isinstance(key, str):
+                    raise SchemaError(f"the key {key!r} is not a string, so this is not JSON", location=location)
+                stack.append((f"{location}/{key.replace('~', '~0').replace('/', '~1')}", inner))
+        elif isinstance(value, list):
+            stack.extend((f"{location}/{index}", inner) for index, inner in enumerate(value))
+
+
 def _parse(text: str | bytes | bytearray) -> Any:
     try:
-        return json.loads(text)
+        schema = json.loads(text)
     except RecursionError:
-        raise SchemaError("The schema is nested too deeply to be read as JSON.") from None
+        raise SchemaError("the schema is nested too deeply to be read as JSON") from None
     except ValueError as error:
         raise SchemaError(
-            f"The schema is not JSON: {error}.", hint="Pass a dict, or the text of a JSON document."
+            f"the schema is not JSON: {error}.", hint="Pass a dict, or the text of a JSON document."
         ) from None
+    if isinstance(schema, str):  # which would be taken for the text of a schema once more
+        raise SchemaError(f"a schema must be an object or a boolean, not the string {schema!r:.40}", location="#")
+    return schema

@@ -32,6 +32,7 @@ class GrammarMatcher:
     def __init__(
         self, grammar: Grammar, vocabulary: Vocabulary, *, stop_token_ids: Iterable[int] | None = None
     ) -> None:
+        _check_types(grammar, vocabulary)
         stops = [] if stop_token_ids is None else list(stop_token_ids)
         self._bind(grammar, vocabulary, _core.Matcher(grammar._core_grammar, vocabulary._core_vocabulary, stops))
 
@@ -110,3 +111,11 @@ class GrammarMatcher:
     def __repr__(self) -> str:
         state = "terminated" if self.is_terminated() else "complete" if self.is_accepting() else "open"
         return f"<GrammarMatcher {state} after {self.num_steps} steps>"
+
+
+def _check_types(grammar: Any, vocabulary: Any) -> None:
+    if not isinstance(grammar, Grammar) or not isinstance(vocabulary, Vocabulary):
+        raise TypeError(
+            "GrammarMatcher needs a Grammar (made by compile_json_schema) and a Vocabulary, "
+            f"not {type(grammar).__name__} and {type(vocabulary).__name__}"
+        )

@@ -2,8 +2,9 @@
 
 Layout, little-endian: magic ``GDIR``, version, number of words, number of blob bytes (u32 each), then that many u32
 words, then the blob that literals and names point into. The words are, in order: spacing, regexes, nodes, root.
-``NONE`` (all bits set) stands for "unbounded" and "no rank". :func:`decode` checks every count and id, so damaged data
-is an error and never a wrong grammar that reads beyond its tables.
+``NONE`` (all bits set) stands for "unbounded" and "no rank"; a larger maximum bounds nothing that could be written, so
+it is unbounded too, and such a minimum is refused. :func:`decode` checks every count and id, so damaged data is an
+error and never a wrong grammar that reads beyond its tables.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import struct
 import sys
 from array import array
 
-from grammar_decode.errors import SerializationError
+from grammar_decode.errors import SerializationError, UnsupportedSchema
 from grammar_decode.ir import nodes as ir
 
 MAGIC = b"GDIR"
@@ -32,7 +33,12 @@ class _Writer:
         self.blob = bytearray()
 
     def bound(self, value: int | None) -> None:
-        self.words.append(NONE if value is None else value)
+        self.words.append(NONE if value is None else min(value, NONE))
+
+    def minimum(self, value: int) -> None:
+        if value >= NONE:
+            raise UnsupportedSchema(f"a minimum of {value:.4g} entries or characters is not supported")
+        self.words.append(value)
 
     def ids(self, ids: tuple[int, ...]) -> None:
         self.words.append(len(ids))
@@ -56,7 +62,8 @@ class _Writer:
             self.words.append(ALTERNATION)
             self.ids(r.parts)
         elif isinstance(r, ir.Repetition):
-            self.words.extend((REPETITION, r.part, r.minimum))
+            self.words.extend((REPETITION, r.part))
+            self.minimum(r.minimum)
             self.bound(r.maximum)
         elif isinstance(r, ir.Intersection):
             self.words.append(INTERSECTION)
@@ -80,19 +87,23 @@ class _Writer:
             self.words.append(MEMBER)
             self.ids(c.classes)
         elif isinstance(c, ir.Some):
-            self.words.extend((SOME, c.count))
+            self.words.append(SOME)
+            self.minimum(c.count)
             self.ids(c.classes)
         elif isinstance(c, ir.Most):
-            self.words.extend((MOST, c.count))
+            self.words.append(MOST)
+            self.bound(c.count)
             self.ids(c.classes)
         elif isinstance(c, ir.Has):
             self.words.extend((HAS, c.cls))
         elif isinstance(c, ir.Lacks):
             self.words.extend((LACKS, c.cls))
         elif isinstance(c, ir.CountMin):
-            self.words.extend((COUNT_MIN, c.count))
+            self.words.append(COUNT_MIN)
+            self.minimum(c.count)
         else:
-            self.words.extend((COUNT_MAX, c.count))
+            self.words.append(COUNT_MAX)
+            self.bound(c.count)
 
     def formula(self, f: ir.Formula) -> None:
         if isinstance(f, bool):
@@ -129,7 +140,7 @@ class _Writer:
             self.ids(n.required)
         else:
             self.words.extend((ELEMENTS, n.prefix))
-        self.words.append(n.min_count)
+        self.minimum(n.min_count)
         self.bound(n.max_count)
         self.values(n.values)
         self.words.append(len(n.claims))

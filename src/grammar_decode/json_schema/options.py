@@ -24,8 +24,9 @@ _SPACINGS = {
 class JsonOptions:
     """The text options; see ``docs/json-schema.md`` for examples. A wrong value raises GrammarDecodeError."""
 
-    #: "any": every order, as in JSON. "schema": declared keys in the order in which the schema first names them, optional
-    #: ones may be left out, all others come after; for prompts that rely on an order (reasoning before the answer).
+    #: "any": every order, as in JSON. "schema": declared keys in the order in which the schema first names them,
+    #: optional ones may be left out, all others come after; for prompts that rely on an order (reasoning before the
+    #: answer).
     key_order: Literal["schema", "any"] = "any"
     #: "flexible": up to 32 bytes of whitespace wherever JSON allows some. "compact": none. "spaced": ", " and ": ".
     #: "any": no bound.
