@@ -6,6 +6,7 @@ compared as the decimals that were written: in binary floating point, 0.3 would 
 
 from __future__ import annotations
 
+import decimal
 import json
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -13,6 +14,8 @@ from typing import Any
 
 #: The longest number, in digits before its point, that is turned into an exact integer.
 _MAX_INTEGER_DIGITS = 400
+#: Remainders of the longest numbers are exact.
+_CONTEXT = decimal.Context(prec=3_000, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 
 
 def judge_of(schema: Any, resources: Mapping[str, Any] | None = None) -> Callable[[str], bool] | None:
@@ -40,7 +43,8 @@ def judge_of(schema: Any, resources: Mapping[str, Any] | None = None) -> Callabl
             value = json.loads(document, parse_float=_exact, parse_constant=_refuse)
         except ValueError:
             return False
-        return bool(validator.is_valid(value))
+        with decimal.localcontext(_CONTEXT):
+            return bool(validator.is_valid(value))
 
     return judge
 
@@ -48,6 +52,8 @@ def judge_of(schema: Any, resources: Mapping[str, Any] | None = None) -> Callabl
 def _exact(text: str) -> Decimal | int:
     """The number as written; 1.0 becomes the integer that it is, as every draft since 6 says."""
     number = Decimal(text)
+    if not number:
+        return 0
     if number.adjusted() < _MAX_INTEGER_DIGITS and number == number.to_integral_value():
         return int(number)
     return number
