@@ -14,13 +14,14 @@ void clear_tokens(const Trie& trie, uint32_t first, uint32_t last, uint32_t* mas
   for (uint32_t t = first; t < last; ++t) mask[trie.token(t) / 32] &= ~(uint32_t{1} << (trie.token(t) % 32));
 }
 
-ByteSet structure_bytes() {
+ByteSet bytes_of(std::string_view text) {
   ByteSet set;
-  for (const char c : {' ', '\t', '\n', '\r', '{', '[', ']'}) set.insert(static_cast<uint8_t>(c));
+  for (const char c : text) set.insert(static_cast<uint8_t>(c));
   return set;
 }
 
-const ByteSet kStructure = structure_bytes();
+const ByteSet kWhitespace = bytes_of(" \t\n\r");
+const ByteSet kPunctuation = bytes_of("{}[],:");
 
 }  // namespace
 
@@ -108,9 +109,6 @@ void Engine::check_many_quotes(ConfigId c, uint32_t* mask) {
 
 void Engine::add_thread(FrameId id, uint32_t* mask) {
   const Frame f = automaton_->frame(id);
-  Containers& containers = automaton_->containers();
-  const size_t item_tail = grammar_->item_separator.size() - 1;
-  const size_t key_tail = grammar_->key_separator.size() - 1;
   switch (f.kind) {
     case FrameKind::kTerminal:
       add_terminal(f.state, f.parent, mask);
@@ -118,37 +116,86 @@ void Engine::add_thread(FrameId id, uint32_t* mask) {
     case FrameKind::kKey:
       add_key(id, mask);
       return;
-    // Places that wait for a value: scalars by their tables, the rest (brackets, whitespace) by walking.
-    case FrameKind::kRootBefore:
-      add_value(grammar_->root, {FrameKind::kRootValue, 0, 0, 0, 0}, mask);
-      walk(vocabulary_->trie(), automaton_->config_of(id), mask, &kStructure);
-      return;
     case FrameKind::kMemberBefore:
-      if (f.sub < key_tail) break;
-      add_value(f.extra, {FrameKind::kMemberValue, 0, f.state, 0, f.parent}, mask);
-      walk(vocabulary_->trie(), automaton_->config_of(id), mask, &kStructure);
+      add_place(f, grammar_->key_separator.size() - 1, mask);
       return;
+    case FrameKind::kMemberNext:
+    case FrameKind::kItemNext:
+      add_place(f, grammar_->item_separator.size() - 1, mask);
+      return;
+    default:
+      add_place(f, 0, mask);
+      return;
+  }
+}
+
+template <class Visit>
+void Engine::for_each_trie(uint32_t run, Visit visit) {
+  visit(vocabulary_->trie());
+  const WhitespaceRuns& runs = vocabulary_->whitespace_runs();
+  if (run >= runs.rests.size()) {
+    visit(runs.all_rests);
+    return;
+  }
+  for (uint32_t n = 1; n <= run; ++n) visit(runs.rests[n]);
+}
+
+// A place where a run of whitespace may stand, and then a value, a key, or punctuation. The run is looked up in the vocabulary; what comes
+// behind it is asked of the place without any run.
+void Engine::add_place(const Frame& f, size_t tail_size, uint32_t* mask) {
+  if (f.sub < tail_size) {  // the literal tail of a separator comes first
+    walk(vocabulary_->trie(), automaton_->config_of(automaton_->intern(f)), mask, nullptr);
+    return;
+  }
+  const WhitespaceRuns& runs = vocabulary_->whitespace_runs();
+  const uint32_t used = f.sub - static_cast<uint32_t>(tail_size);
+  const uint32_t run = grammar_->max_whitespace == kNone ? kNone : grammar_->max_whitespace - used;
+  for (size_t n = 1; n < runs.pure.size() && n <= run; ++n) {
+    for (const TokenId token : runs.pure[n]) mask[token / 32] |= uint32_t{1} << (token % 32);
+  }
+  Frame place = f;
+  place.sub = static_cast<uint32_t>(tail_size);
+  ByteSet walked = kPunctuation;
+  switch (f.kind) {
+    case FrameKind::kRootBefore:
+      add_value(grammar_->root, {FrameKind::kRootValue, 0, 0, 0, 0}, run, mask);
+      break;
+    case FrameKind::kMemberBefore:
+      add_value(f.extra, {FrameKind::kMemberValue, 0, f.state, 0, f.parent}, run, mask);
+      break;
     case FrameKind::kItemNext:
     case FrameKind::kArrayOpen: {
-      if (f.kind == FrameKind::kItemNext && f.sub < item_tail) break;
+      Containers& containers = automaton_->containers();
       const std::vector<Containers::Entry> entries = containers.entries(f.state, containers.item_class(f.state));
       for (const Containers::Entry& entry : entries) {
-        add_value(entry.value, {FrameKind::kItemValue, 0, entry.next, 0, f.parent}, mask);
+        add_value(entry.value, {FrameKind::kItemValue, 0, entry.next, 0, f.parent}, run, mask);
       }
-      walk(vocabulary_->trie(), automaton_->config_of(id), mask, &kStructure);
-      return;
+      break;
     }
+    case FrameKind::kObjectOpen:
+    case FrameKind::kMemberNext:
+      walked.insert('"');
+      break;
     default:
       break;
   }
-  walk(vocabulary_->trie(), automaton_->config_of(id), mask, nullptr);
+  const ConfigId config = automaton_->config_of(automaton_->intern(place));
+  for_each_trie(run, [&](const Trie& trie) { walk(trie, config, mask, &walked); });
 }
 
-void Engine::add_value(NodeId node, const Frame& waiting, uint32_t* mask) {
+// Scalars by their tables: with the run of whitespace in front, so that these tables serve every place alike.
+void Engine::add_value(NodeId node, const Frame& waiting, uint32_t run, uint32_t* mask) {
   const Automaton::Starts& starts = automaton_->starts(node);
   if (starts.terminals.empty()) return;
-  const FrameId parent = automaton_->intern(waiting);
-  for (const ExprId e : starts.terminals) add_terminal(e, parent, mask);
+  const ConfigId rest = automaton_->resume(automaton_->intern(waiting));
+  for (const ExprId e : starts.terminals) {
+    add_table(run == 0 ? e : automaton_->expressions().concat(whitespace_run(run), e), rest, mask);
+  }
+}
+
+// The expression of at most `run` bytes of whitespace.
+ExprId Engine::whitespace_run(uint32_t run) {
+  return automaton_->expressions().repeat(automaton_->expressions().make_class(kWhitespace), 0, run);
 }
 
 void Engine::add_terminal(ExprId e, FrameId parent, uint32_t* mask) { add_table(e, automaton_->resume(parent), mask); }

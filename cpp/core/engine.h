@@ -58,7 +58,12 @@ class Engine {
   void add_terminal(ExprId e, FrameId parent, uint32_t* mask);
   void add_counted(const TerminalTable& table, const ExpressionPool::CountedRun& run, ConfigId rest, uint32_t* mask);
   void add_table(ExprId e, ConfigId rest, uint32_t* mask);
-  void add_value(NodeId node, const Frame& waiting, uint32_t* mask);
+  void add_place(const Frame& f, size_t tail_size, uint32_t* mask);
+  void add_value(NodeId node, const Frame& waiting, uint32_t run, uint32_t* mask);
+  ExprId whitespace_run(uint32_t run);
+  // The tries of what may follow here: all tokens, and (if `run` > 0) what is behind a run of at most `run` bytes of whitespace.
+  template <class Visit>
+  void for_each_trie(uint32_t run, Visit visit);
   void add_key(FrameId f, uint32_t* mask);
   void walk(const Trie& trie, ConfigId from, uint32_t* mask, const ByteSet* first_bytes);
   void walk_exact_keys(FrameId f, uint32_t* mask);

@@ -36,6 +36,8 @@ class ExpressionPool {
 
   ExprId concat(ExprId first, ExprId second);
   ExprId literal_byte(uint8_t byte);
+  ExprId make_class(const ByteSet& set);
+  ExprId repeat(ExprId part, uint32_t minimum, uint32_t maximum);
 
   bool nullable(ExprId e) const { return exprs_[e].nullable; }
   bool is_nonempty(ExprId e);
@@ -98,11 +100,9 @@ class ExpressionPool {
   };
 
   ExprId intern(const Expr& e, uint64_t hash);
-  ExprId make_class(const ByteSet& set);
   ExprId alternate(std::vector<ExprId> parts);
   ExprId intersect(std::vector<ExprId> parts);
   ExprId complement(ExprId part);
-  ExprId repeat(ExprId part, uint32_t minimum, uint32_t maximum);
   ExprId literals(uint32_t set, uint32_t first, uint32_t last, uint32_t depth);
   ExprId automaton(uint32_t index, uint32_t state);
   ExprId n_ary(Kind kind, const std::vector<ExprId>& parts);

@@ -74,11 +74,28 @@ Vocabulary::Vocabulary(std::vector<std::optional<std::string>> tokens, std::vect
     if (std::count(text.begin(), text.end(), '"') >= 3) many_quotes_.push_back(id);
   }
   if (entries.empty()) throw VocabularyError("the vocabulary has no token with text");
+  std::vector<std::vector<std::pair<std::string_view, TokenId>>> rests;
+  std::vector<std::pair<std::string_view, TokenId>> all_rests;
+  for (const auto& [text, token] : entries) {
+    const size_t run = std::min(text.find_first_not_of(" \t\n\r"), text.size());
+    if (run == 0) continue;
+    if (run == text.size()) {
+      if (whitespace_runs_.pure.size() <= run) whitespace_runs_.pure.resize(run + 1);
+      whitespace_runs_.pure[run].push_back(token);
+      continue;
+    }
+    if (rests.size() <= run) rests.resize(run + 1);
+    rests[run].emplace_back(text.substr(run), token);
+    all_rests.emplace_back(text.substr(run), token);
+  }
+  for (auto& list : rests) whitespace_runs_.rests.push_back(Trie::build(std::move(list)));
+  whitespace_runs_.all_rests = Trie::build(std::move(all_rests));
   trie_ = Trie::build(std::move(entries));
 }
 
 size_t Vocabulary::memory_bytes() const {
-  size_t bytes = trie_.memory_bytes() + tokens_.capacity() * sizeof(tokens_[0]);
+  size_t bytes = trie_.memory_bytes() + tokens_.capacity() * sizeof(tokens_[0]) + whitespace_runs_.all_rests.memory_bytes();
+  for (const Trie& rest : whitespace_runs_.rests) bytes += rest.memory_bytes();
   for (const auto& token : tokens_) {
     if (token.has_value() && token->capacity() > 15) bytes += token->capacity() + 1;
   }

@@ -45,6 +45,16 @@ class Trie {
 
 struct TerminalTable;
 
+// The tokens that begin with JSON whitespace: how long the run is, and what comes behind it. A place where whitespace may stand reads
+// the run first, and what follows does not depend on how long it was.
+struct WhitespaceRuns {
+  // [n] = the tokens that are a run of n bytes and nothing else.
+  std::vector<std::vector<TokenId>> pure;
+  // [n] = the rests of the tokens that begin with a run of exactly n bytes (n >= 1; [0] is empty), and all of them together.
+  std::vector<Trie> rests;
+  Trie all_rests;
+};
+
 class Vocabulary {
  public:
   // `tokens[i]` is the bytes of token i, nullopt for a token that is never text. `size` >= tokens.size() is the padded width of
@@ -57,6 +67,7 @@ class Vocabulary {
   bool is_text(TokenId token) const { return token < tokens_.size() && tokens_[token].has_value() && !tokens_[token]->empty(); }
   const std::string& text(TokenId token) const { return *tokens_[token]; }
   const Trie& trie() const { return trie_; }
+  const WhitespaceRuns& whitespace_runs() const { return whitespace_runs_; }
   const ByteSet& alphabet() const { return alphabet_; }  // the bytes that are tokens by themselves
   // Tokens with three or more quotes: the only ones that can close two keys of one object.
   const std::vector<TokenId>& many_quotes() const { return many_quotes_; }
@@ -73,6 +84,7 @@ class Vocabulary {
   std::vector<TokenId> stop_tokens_;
   uint32_t size_;
   Trie trie_;
+  WhitespaceRuns whitespace_runs_;
   ByteSet alphabet_;
   std::vector<TokenId> many_quotes_;
 
