@@ -1,0 +1,90 @@
+"""Writes the support tables of README.md and docs/json-schema.md from `grammar_decode.json_schema.keywords`.
+
+    .venv/bin/python docs/tables.py
+
+tests/test_repo.py fails while they differ, and says to run this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from grammar_decode.json_schema.keywords import TABLE, Keyword
+
+ROOT = Path(__file__).resolve().parent.parent
+
+_DRAFTS = {4: "draft 4", 6: "draft 6", 7: "draft 7", 2019: "2019-09", 2020: "2020-12"}
+_OUTCOMES = {
+    "enforced": "enforced",
+    "annotation": "annotation: reported, constrains nothing",
+    "structure": "read: says where schemas are and what they are called",
+    "unsupported": "**refused** with its location",
+}
+
+
+def full_table() -> str:
+    """One line for each keyword: dialects, what becomes of it, remarks."""
+    lines = ["| keyword | dialects | what becomes of it |", "|---|---|---|"]
+    return "\n".join(lines + [f"| `{row.name}` | {_dialects(row)} | {_outcome(row)} |" for row in TABLE])
+
+
+def short_table() -> str:
+    """The keywords by what becomes of them, for the README."""
+    lines = ["| | keywords |", "|---|---|"]
+    titles = {
+        "enforced": "enforced",
+        "unsupported": "refused so far",
+        "annotation": "reported as annotations",
+        "structure": "structure",
+    }
+    for outcome, title in titles.items():
+        names = [_short(row) for row in TABLE if row.outcome == outcome]
+        if names:
+            lines.append(f"| {title} | {' '.join(names)} |")
+    return "\n".join(lines)
+
+
+def _short(row: Keyword) -> str:
+    note = f" ({row.note})" if row.outcome == "unsupported" and row.note and row.note != "not enforced yet" else ""
+    return f"`{row.name}`{note}"
+
+
+def _outcome(row: Keyword) -> str:
+    return _OUTCOMES[row.outcome] + (f"; {row.note}" if row.note and row.note != "not enforced yet" else "")
+
+
+def _dialects(row: Keyword) -> str:
+    known = [name for year, name in _DRAFTS.items() if row.since <= year <= row.until]
+    if len(known) == len(_DRAFTS):
+        return "all"
+    if len(known) == 1:
+        return known[0] + (" on" if row.until > 2020 else "")
+    return f"{known[0]} on" if row.until > 2020 else f"{known[0]} to {known[-1]}"
+
+
+#: Document, name of the place in it, what stands there.
+TABLES: tuple[tuple[str, str, Callable[[], str]], ...] = (
+    ("README.md", "keywords", short_table),
+    ("docs/json-schema.md", "keywords", full_table),
+)
+DOCUMENTS = sorted({document for document, _, _ in TABLES})
+
+
+def rewritten(document: str) -> str:
+    """The text of a document with its tables as they should be."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    for name, mark, make in TABLES:
+        if name == document:
+            begin, end = f"<!-- {mark}: docs/tables.py -->\n", f"<!-- end of {mark} -->"
+            head, _, rest = text.partition(begin)
+            _, found, tail = rest.partition(end)
+            if not found:
+                raise ValueError(f"{document} has no place for the table of {mark}: {begin!r} and {end!r}")
+            text = f"{head}{begin}\n{make()}\n\n{end}{tail}"
+    return text
+
+
+if __name__ == "__main__":
+    for document in DOCUMENTS:
+        (ROOT / document).write_text(rewritten(document), encoding="utf-8")
