@@ -54,7 +54,8 @@ uint32_t* bitmask_row(const nb::object& bitmask, int64_t index, uint32_t num_wor
     }
     throw gd::BitmaskError("the bitmask must be a numpy array or a torch tensor, made by allocate_token_bitmask");
   }
-  if (array.dtype() != nb::dtype<int32_t>()) throw gd::BitmaskError("the bitmask must have type int32");
+  if (array.dtype() != nb::dtype<int32_t>())
+    throw gd::BitmaskError("the bitmask must have type int32; make it with allocate_token_bitmask");
   if (array.device_type() != nb::device::cpu::value)
     throw gd::BitmaskError("the bitmask must be on the CPU; copy it to the device after filling");
   if (array.ndim() != 2) {
@@ -63,7 +64,9 @@ uint32_t* bitmask_row(const nb::object& bitmask, int64_t index, uint32_t num_wor
   }
   if (array.shape(1) != num_words) {
     throw gd::BitmaskError("a row of the bitmask has " + std::to_string(array.shape(1)) + " words; this vocabulary needs " +
-                           std::to_string(num_words));
+                           std::to_string(num_words) +
+                           ". Make it with allocate_token_bitmask(batch_size, vocab.size); where the model's logits are wider than "
+                           "the tokenizer, give that width to the vocabulary (size=...)");
   }
   if (array.shape(1) > 1 && array.stride(1) != 1) throw gd::BitmaskError("the words of a bitmask row must be contiguous");
   if (index < 0 || static_cast<size_t>(index) >= array.shape(0)) {

@@ -307,7 +307,8 @@ void Engine::add_key(FrameId id, uint32_t* mask) {
     walk(vocabulary_->trie(), automaton_->config_of(id), mask, nullptr);
     return;
   }
-  std::vector<uint32_t> tokens(vocabulary_->num_words(), 0);
+  scratch_.assign(vocabulary_->num_words(), 0);
+  std::vector<uint32_t>& tokens = scratch_;
   for (const auto& [pattern, state] : endless) {
     add_table(pool.concat(state, pool.literal_byte('"')), automaton_->closed_key(f.state, pattern, f.parent), tokens.data());
   }

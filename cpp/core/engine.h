@@ -81,6 +81,7 @@ class Engine {
   size_t memo_bytes_ = 0;
   size_t memo_limit_ = size_t{64} << 20;
   std::vector<Place> stack_;
+  std::vector<uint32_t> scratch_;  // one mask, for threads whose tokens are not simply added
 };
 
 }  // namespace gd

@@ -1,6 +1,7 @@
 // A fixed set of tokens, as a list of ids or as a bit mask, whichever is smaller.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -13,18 +14,25 @@ class TokenSet {
   // From a mask of `num_words` words.
   static TokenSet from_mask(const uint32_t* mask, size_t num_words) {
     TokenSet set;
-    size_t count = 0;
-    for (size_t w = 0; w < num_words; ++w) count += static_cast<size_t>(__builtin_popcount(mask[w]));
-    if (count * 2 >= num_words) {
-      set.words_.assign(mask, mask + num_words);
-      return set;
-    }
-    set.ids_.reserve(count);
-    for (size_t w = 0; w < num_words; ++w) {
-      for (uint32_t word = mask[w]; word != 0; word &= word - 1) {
-        set.ids_.push_back(static_cast<uint32_t>(w * 32) + static_cast<uint32_t>(__builtin_ctz(word)));
+    const size_t most_ids = num_words / 2;
+    constexpr size_t kBlock = 16;  // words that are skipped together where none is set, as nearly everywhere in a small set
+    for (size_t begin = 0; begin < num_words; begin += kBlock) {
+      const size_t end = begin + kBlock < num_words ? begin + kBlock : num_words;
+      uint32_t any = 0;
+      for (size_t w = begin; w < end; ++w) any |= mask[w];
+      if (any == 0) continue;
+      for (size_t w = begin; w < end; ++w) {
+        for (uint32_t word = mask[w]; word != 0; word &= word - 1) {
+          set.ids_.push_back(static_cast<uint32_t>(w * 32) + static_cast<uint32_t>(std::countr_zero(word)));
+        }
+      }
+      if (set.ids_.size() > most_ids) {
+        set.ids_ = {};
+        set.words_.assign(mask, mask + num_words);
+        return set;
       }
     }
+    set.ids_.shrink_to_fit();
     return set;
   }
 
