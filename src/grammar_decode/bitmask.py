@@ -1,4 +1,4 @@
-"""Token bitmasks: allocate one, check one, apply one to logits. The bit layout is stated here once.
+"""Token bitmasks: allocate one, apply one to logits. The bit layout is stated here once.
 
 A bitmask is int32, of shape (batch, ceil(size / 32)): token ``i`` is bit ``i % 32`` of word ``i // 32``, 1 = allowed.
 This is the layout of XGrammar, llguidance, and the engines that call them.
@@ -46,31 +46,6 @@ def allocate_token_bitmask(batch_size: int, vocab_size: int) -> BitmaskArray:
             "Pass the number of sequences and the vocabulary's size, which is at least 1."
         )
     return np.full((batch_size, bitmask_words(vocab_size)), -1, dtype=np.int32)
-
-
-def check_bitmask(bitmask: Any, vocab_size: int, index: int) -> BitmaskArray:
-    """Row ``index`` of ``bitmask`` as a writable, contiguous numpy view of exactly ceil(vocab_size / 32) words.
-
-    ``bitmask`` is numpy, or a torch tensor on the CPU; int32; of two dimensions, or one for a single row.
-    Nothing is copied: what is written to the view is written to the bitmask. Raises :class:`BitmaskError`.
-    """
-    array = _bitmask_as_numpy(bitmask)
-    rows = array if array.ndim == 2 else array[None]
-    words = bitmask_words(vocab_size)
-    if rows.shape[1] != words:
-        raise BitmaskError(
-            f"The bitmask has {rows.shape[1]} words in a row, but a vocabulary of size {vocab_size} needs {words}. "
-            "Allocate it with allocate_token_bitmask(batch_size, vocab.size); where the model's logits are wider than "
-            "the tokenizer, give that width to the vocabulary: size=..."
-        )
-    if not 0 <= index < rows.shape[0]:
-        raise BitmaskError(f"The bitmask has {rows.shape[0]} rows, so there is no row {index}.")
-    row: BitmaskArray = rows[index]
-    if not row.flags.c_contiguous:
-        raise BitmaskError("The rows of the bitmask are not contiguous. Pass the array that was allocated, not a view.")
-    if not row.flags.writeable:
-        raise BitmaskError("The bitmask is read-only. Pass a writable array, such as a copy().")
-    return row
 
 
 def apply_token_bitmask_inplace(

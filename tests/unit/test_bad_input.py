@@ -257,6 +257,13 @@ def test_bitmask_on_another_device(matcher: gd.GrammarMatcher) -> None:
         matcher.fill_next_token_bitmask(torch.zeros((1, WORDS), dtype=torch.int32, device="meta"))
 
 
+def test_a_torch_bitmask_is_filled_in_place(matcher: gd.GrammarMatcher) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    bitmask = torch.full((2, WORDS), 5, dtype=torch.int32)
+    matcher.fill_next_token_bitmask(bitmask, 1)
+    assert bitmask.tolist() == [[5] * WORDS, mask_of(matcher)[0]]
+
+
 # ---- serialised grammars --------------------------------------------------------------------------------------------
 
 

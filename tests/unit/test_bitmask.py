@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grammar_decode.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace, check_bitmask
+from grammar_decode.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
 from grammar_decode.errors import BitmaskError
 
 FLOATS = [np.float16, np.float32, np.float64]
@@ -165,31 +165,6 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(logits, bitmask, op
     np.testing.assert_array_equal(before, logits)
 
 
-def test_check_gives_a_view_of_the_row():
-    bitmask = allocate_token_bitmask(2, 40)
-    check_bitmask(bitmask, 40, 1)[:] = 7
-    assert bitmask.tolist() == [[-1, -1], [7, 7]]
-    assert check_bitmask(bitmask[0], 40, 0).base is not None
-
-
-@pytest.mark.parametrize(
-    ("bitmask", "index", "message"),
-    [
-        (np.zeros((1, 1), np.int32), 0, "1 words in a row, but a vocabulary of size 40 needs 2"),
-        (np.zeros((1, 3), np.int32), 0, "3 words in a row, but a vocabulary of size 40 needs 2"),
-        (np.zeros((1, 2), np.uint32), 0, "uint32, but must be int32"),
-        (np.zeros((1, 2), np.int32), 1, "no row 1"),
-        (np.zeros((1, 2), np.int32), -1, "no row -1"),
-        (np.zeros((1, 4), np.int32)[:, ::2], 0, "not contiguous"),
-        (read_only(np.zeros((1, 2), np.int32)), 0, "read-only"),
-        ("bits", 0, "not builtins.str"),
-    ],
-)
-def test_check_refuses_what_a_matcher_can_not_fill(bitmask, index, message):
-    with pytest.raises(BitmaskError, match=message):
-        check_bitmask(bitmask, 40, index)
-
-
 def test_the_module_does_not_import_torch():
     code = "import sys, grammar_decode.bitmask; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -241,8 +216,3 @@ class TestTorch:
             apply_token_bitmask_inplace(torch.zeros(1, 32, dtype=torch.int64), np.zeros((1, 1), np.int32))
         with pytest.raises(BitmaskError, match="on meta"):
             apply_token_bitmask_inplace(torch.zeros(1, 32), torch.zeros(1, 1, dtype=torch.int32, device="meta"))
-
-    def test_a_matcher_may_fill_a_torch_bitmask(self):
-        bitmask = self.torch.full((1, 2), -1, dtype=self.torch.int32)
-        check_bitmask(bitmask, 40, 0)[:] = 3
-        assert bitmask.tolist() == [[3, 3]]
