@@ -23,9 +23,10 @@ Automaton::Automaton(const Grammar& grammar, const ByteSet& alphabet, uint32_t m
   intern_config({});  // kDead
   find_live_nodes();
   if (!containers_.is_live(grammar.root)) {
-    throw UnsatisfiableError(alphabet == ByteSet::all()
-                                 ? "the schema is unsatisfiable: no JSON document matches it"
-                                 : "the schema is unsatisfiable with this vocabulary: every document needs a byte that no token has");
+    throw UnsatisfiableError(
+        alphabet == ByteSet::all()
+            ? "the schema is unsatisfiable: no JSON document matches it"
+            : "the schema is unsatisfiable with this vocabulary: every document needs a byte that no token has");
   }
   start_ = config_of(intern({FrameKind::kRootBefore, 0, 0, 0, 0}));
 }
@@ -104,8 +105,7 @@ ConfigId Automaton::intern_config(std::vector<FrameId> threads) {
   Config c;
   c.begin = static_cast<uint32_t>(threads_.size());
   c.count = static_cast<uint32_t>(threads.size());
-  c.accepting = std::any_of(threads.begin(), threads.end(),
-                            [&](FrameId f) { return frames_[f].kind == FrameKind::kRootAfter; });
+  c.accepting = std::any_of(threads.begin(), threads.end(), [&](FrameId f) { return frames_[f].kind == FrameKind::kRootAfter; });
   threads_.insert(threads_.end(), threads.begin(), threads.end());
   configs_.push_back(c);
   steps_.emplace_back();
@@ -129,8 +129,7 @@ uint32_t Automaton::intern_patterns(std::vector<std::pair<uint32_t, ExprId>> lis
   uint64_t hash = 31;
   for (const auto& [pattern, state] : list) hash = combine(combine(hash, pattern), state);
   const uint32_t next = static_cast<uint32_t>(pattern_lists_.size());
-  const uint32_t id =
-      pattern_list_index_.find_or_add(hash, next, [&](uint32_t other) { return pattern_lists_[other] == list; });
+  const uint32_t id = pattern_list_index_.find_or_add(hash, next, [&](uint32_t other) { return pattern_lists_[other] == list; });
   if (id == next) pattern_lists_.push_back(std::move(list));
   return id;
 }
@@ -295,8 +294,7 @@ ConfigId Automaton::resume(FrameId waiting) {
   return intern_config(std::move(out));
 }
 
-bool Automaton::continue_run(const Frame& f, std::string_view tail, uint8_t byte, std::vector<FrameId>& out,
-                             bool& tail_complete) {
+bool Automaton::continue_run(const Frame& f, std::string_view tail, uint8_t byte, std::vector<FrameId>& out, bool& tail_complete) {
   tail_complete = f.sub >= tail.size();
   if (!tail_complete) {
     if (byte != static_cast<uint8_t>(tail[f.sub])) return false;

@@ -13,9 +13,8 @@ TextPool::TextPool() : texts_{{kEmptyText, 0, 0}, {kFresh, 0, 0}} {}
 TextId TextPool::append(TextId text, uint8_t byte) {
   if (text == kFresh) return kFresh;
   const uint32_t next = static_cast<uint32_t>(texts_.size());
-  const TextId id = index_.find_or_add(combine(combine(11, text), byte), next, [&](uint32_t other) {
-    return texts_[other].parent == text && texts_[other].byte == byte;
-  });
+  const TextId id = index_.find_or_add(combine(combine(11, text), byte), next,
+                                       [&](uint32_t other) { return texts_[other].parent == text && texts_[other].byte == byte; });
   if (id == next) texts_.push_back({text, texts_[text].length + 1, byte});
   return id;
 }
@@ -73,8 +72,7 @@ Containers::Info& Containers::info(NodeId id) {
     const uint32_t num_names = static_cast<uint32_t>(n.names.size());
     i.sorted_to_class.resize(num_names);
     for (uint32_t c = 0; c < num_names; ++c) i.sorted_to_class[c] = c;
-    std::sort(i.sorted_to_class.begin(), i.sorted_to_class.end(),
-              [&](ClassId a, ClassId b) { return n.names[a] < n.names[b]; });
+    std::sort(i.sorted_to_class.begin(), i.sorted_to_class.end(), [&](ClassId a, ClassId b) { return n.names[a] < n.names[b]; });
     i.sorted_names.reserve(num_names);
     for (const ClassId c : i.sorted_to_class) i.sorted_names.push_back(n.names[c]);
     i.spellable.resize(num_names);
@@ -455,10 +453,10 @@ void Containers::spend(size_t& steps) const {
 
 // What a way to finish has to bring: the claims of one implicant of the formula, and the container's own bounds.
 struct Containers::Goal {
-  std::vector<uint32_t> members;                              // kMember claims that are relied on
-  std::vector<std::pair<uint32_t, uint32_t>> somes;           // claim, how many are missing
-  std::vector<std::pair<uint32_t, uint32_t>> mosts;           // claim, how many exceptions are left
-  std::vector<ClassId> has;                                   // names that must still come
+  std::vector<uint32_t> members;                     // kMember claims that are relied on
+  std::vector<std::pair<uint32_t, uint32_t>> somes;  // claim, how many are missing
+  std::vector<std::pair<uint32_t, uint32_t>> mosts;  // claim, how many exceptions are left
+  std::vector<ClassId> has;                          // names that must still come
   std::vector<ClassId> lacks;
   uint64_t minimum = 0;  // entries that must still come
   uint64_t maximum = 0;  // entries that may still come
@@ -674,9 +672,8 @@ bool is_free(const Node& n, const Pick& pick, ClassId cls, const Goal& goal) {
 
 // Whether an entry of the class can be read with a pick that holds all of `members` that speak of it.
 bool Containers::is_readable(const Node& n, ClassId cls, const std::vector<uint32_t>& members) {
-  return std::any_of(n.values[cls].begin(), n.values[cls].end(), [&](const Pick& pick) {
-    return pick_is_live(n, cls, pick) && holds(n, pick, cls, members);
-  });
+  return std::any_of(n.values[cls].begin(), n.values[cls].end(),
+                     [&](const Pick& pick) { return pick_is_live(n, cls, pick) && holds(n, pick, cls, members); });
 }
 
 bool Containers::realizable_object(const Register& r, Goal& goal, size_t& steps) {

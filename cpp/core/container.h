@@ -116,15 +116,15 @@ class Containers {
     bool ready = false;
     std::vector<std::string_view> sorted_names;
     std::vector<ClassId> sorted_to_class;
-    std::vector<bool> spellable;             // by name
-    uint32_t max_count = kNone;              // of the node, less what the vocabulary can't punctuate
+    std::vector<bool> spellable;  // by name
+    uint32_t max_count = kNone;   // of the node, less what the vocabulary can't punctuate
     uint32_t num_ranks = 0;
-    std::vector<ClassId> by_rank;            // name of each rank, kNone where there is none
-    std::vector<uint32_t> required_below;    // [r] = required names with rank < r
+    std::vector<ClassId> by_rank;          // name of each rank, kNone where there is none
+    std::vector<uint32_t> required_below;  // [r] = required names with rank < r
     std::vector<ClassId> required_unranked;
-    std::vector<bool> is_required;           // by name
-    bool counts = false;                     // the register has to count
-    uint32_t count_stop = kNone;             // counting stops here (no maximum)
+    std::vector<bool> is_required;  // by name
+    bool counts = false;            // the register has to count
+    uint32_t count_stop = kNone;    // counting stops here (no maximum)
     FormulaId formula = FormulaPool::kTrue;
   };
 
