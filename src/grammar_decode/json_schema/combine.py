@@ -47,6 +47,8 @@ from grammar_decode.limits import Limits
 CONTRADICTION_DEPTH = 6
 #: Alternatives tried to find a contradiction, and items of an array looked at.
 CONTRADICTION_BREADTH = 64
+#: Formulas looked at for one question whether something is plainly impossible.
+CONTRADICTION_STEPS = 500
 #: Parts of a schema object that are compared with another's by content.
 CONTENT_SIZE = 400
 
@@ -72,6 +74,8 @@ class Combiner:
         self._nothing: dict[Conjunction, bool] = {}
         self._contradictions: dict[tuple[int, Formula], bool] = {}
         self._depth = 0
+        self._asking = 0  # questions inside each other
+        self._steps = 0  # taken for the outermost one
         self._contents: dict[Any, int] = {}
         self._targets: dict[Literal, Literal] = {}
         self._canonical: dict[int, Literal] = {}
@@ -192,10 +196,14 @@ class Combiner:
         return formulas.disjunction(ways)
 
     def _overlap(self, json_type: int, one: Formula, other: Formula) -> bool:
+        # A question of its own, even where this formula is made for another one.
+        asking, steps, self._asking = self._asking, self._steps, 0
         try:
             return not self.contradicts(json_type, self.formulas.conjunction(sorted((one, other))))
         except _Unfinished:
             return True
+        finally:
+            self._asking, self._steps = asking, steps
 
     # ---- what is plainly impossible ----
 
@@ -228,12 +236,20 @@ class Combiner:
         key = (json_type, formula)
         known = self._contradictions.get(key)
         if known is None:
-            self._contradictions[key] = False
+            if not self._asking:
+                self._steps = 0
+            self._steps += 1
+            if self._steps > CONTRADICTION_STEPS:
+                return False
+            self._contradictions[key] = False  # where the question comes back to itself
+            self._asking += 1
             try:
                 known = self._contradicts(json_type, formula)
             except _Unfinished:
                 del self._contradictions[key]
                 raise
+            finally:
+                self._asking -= 1
             self._contradictions[key] = known
         return known
 

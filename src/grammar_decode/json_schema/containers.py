@@ -51,8 +51,8 @@ class Conditions:
         self.location = location
         self.claims: list[IrClaim] = []
         self._ids: dict[Formula, ir.ClaimId] = {}
-        self._inside: dict[Formula, int] = {}  # the claims in a formula, as bits
-        self._size = 0
+        self._inside: dict[Formula, int] = {FALSE: 0, TRUE: 0}  # the claims in a formula, as bits
+        self._sizes: dict[Formula, int] = {}  # claims and connectives, one that stands twice counted twice
         self.formula = self._converted(formula, translate, {})
         self._root = formula
         self._of_class: dict[ir.ClassId, int] = {}
@@ -69,26 +69,26 @@ class Conditions:
         known = memo.get(formula)
         if known is not None:
             return known
-        self._size += 1
-        if self._size > self.limits.max_formula:
-            raise SchemaTooComplex(
-                f"the alternatives of one value need more than {self.limits.max_formula} claims and connectives",
-                limit="max_formula",
-                location=self.location,
-            )
         record = self.formulas.records[formula]
         result: ir.Formula
         if isinstance(record, (And, Or)):
             parts = tuple(self._converted(part, translate, memo) for part in record.parts)
-            bits = 0
+            bits, size = 0, 1
             for part in record.parts:
                 bits |= self._inside[part]
-            self._inside[formula] = bits
+                size += self._sizes[part]
+            self._inside[formula], self._sizes[formula] = bits, size
+            if size > self.limits.max_formula:
+                raise SchemaTooComplex(
+                    f"the alternatives of one value need more than {self.limits.max_formula} claims and connectives",
+                    limit="max_formula",
+                    location=self.location,
+                )
             result = ir.And(parts) if isinstance(record, And) else ir.Or(parts)
         else:
             result = self._ids[formula] = len(self.claims)
             self.claims.append(translate(formula))
-            self._inside[formula] = 1 << result
+            self._inside[formula], self._sizes[formula] = 1 << result, 1
         memo[formula] = result
         return result
 

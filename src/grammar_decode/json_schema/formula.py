@@ -239,10 +239,14 @@ class Formulas:
     # ---- walks ----
 
     def claims_of(self, formula: Formula) -> Iterator[Formula]:
-        """The claims in a formula, in order of appearance; one that stands twice comes twice."""
+        """The claims in a formula, each once, in order of appearance."""
         stack = [formula]
+        seen: set[Formula] = set()
         while stack:
             current = stack.pop()
+            if current in seen:
+                continue
+            seen.add(current)
             record = self.records[current]
             if isinstance(record, (And, Or)):
                 stack.extend(reversed(record.parts))

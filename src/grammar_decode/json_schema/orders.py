@@ -15,6 +15,8 @@ from grammar_decode.json_schema.formula import And, Formula, Formulas, Or
 
 #: Nodes that one object may be split into; beyond that one order is kept and the report says so.
 MOST_VARIANTS = 64
+#: Parts of a formula looked at for the orders of one object; beyond that the first order found is kept.
+MOST_STEPS = 50_000
 
 Names = tuple[str, ...]
 
@@ -25,6 +27,7 @@ class Orders:
     def __init__(self, formulas: Formulas) -> None:
         self.formulas = formulas
         self._has_order: dict[Formula, bool] = {}
+        self._steps = 0
 
     def variants(self, formula: Formula) -> tuple[list[Formula], bool]:
         """Formulas whose or is the given one, each led by one Order of all names; and whether every order is kept."""
@@ -33,16 +36,17 @@ class Orders:
         done: list[Formula] = []
         waiting = [formula]
         kept = True
+        self._steps = 0
         while waiting:
             current = waiting.pop()
             chains = self._chains(current)
             order = merged(chains)
-            if order is None and len(done) + len(waiting) < MOST_VARIANTS:
+            if order is None and len(done) + len(waiting) < MOST_VARIANTS and self._steps <= MOST_STEPS:
                 parts = self._split(current)
                 if parts is not None:
                     waiting.extend(reversed(parts))
                     continue
-            if order is None:
+            if order is None or self._steps > MOST_STEPS:
                 kept = False
                 order = tuple(dict.fromkeys(name for chain in chains for name in chain))
             lead = self.formulas.claim(Order(order))
@@ -73,6 +77,9 @@ class Orders:
         return [chain for chain in found if len(chain) > 1] or list(found)
 
     def _walk(self, formula: Formula, before: Names, found: dict[Names, None]) -> Names:
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            return before
         record = self.formulas.records[formula]
         if isinstance(record, Order):
             return tuple(dict.fromkeys(before + record.names))
@@ -102,7 +109,7 @@ class Orders:
         while stack:
             current = stack.pop()
             record = self.formulas.records[current]
-            if isinstance(record, (And, Or)) and self._ordered(current):
+            if current not in found and isinstance(record, (And, Or)) and self._ordered(current):
                 if isinstance(record, Or):
                     found[current] = None
                 stack.extend(reversed(record.parts))
