@@ -47,8 +47,10 @@ from grammar_decode.limits import Limits
 CONTRADICTION_DEPTH = 6
 #: Alternatives tried to find a contradiction, and items of an array looked at.
 CONTRADICTION_BREADTH = 64
-#: Formulas looked at for one question whether something is plainly impossible.
+#: Formulas looked at for one question whether something is plainly impossible, and (claims in them) for all questions
+#: of one compilation; after that, alternatives are not tried any more.
 CONTRADICTION_STEPS = 500
+CONTRADICTION_CLAIMS = 200_000
 #: Parts of a schema object that are compared with another's by content.
 CONTENT_SIZE = 400
 
@@ -76,6 +78,7 @@ class Combiner:
         self._depth = 0
         self._asking = 0  # questions inside each other
         self._steps = 0  # taken for the outermost one
+        self._claims_seen = 0
         self._contents: dict[Any, int] = {}
         self._targets: dict[Literal, Literal] = {}
         self._canonical: dict[int, Literal] = {}
@@ -268,6 +271,9 @@ class Combiner:
         if claims and refuted(claims):
             return True
         budget = CONTRADICTION_BREADTH
+        self._claims_seen += len(claims)
+        if self._claims_seen > CONTRADICTION_CLAIMS:
+            return False
         for choice in choices:
             branches = self.formulas.branches(choice)
             budget -= len(branches)

@@ -175,7 +175,7 @@ class Conditions:
 F = TypeVar("F")
 
 #: Claims looked at while simplifying one container; beyond that it is taken as it stands.
-MOST_STEPS = 20_000
+MOST_STEPS = 60_000
 #: Alternatives that are compared with each other, to drop those that another one includes.
 MOST_COMPARED = 64
 
@@ -238,7 +238,7 @@ class Simplifier(ABC, Generic[F]):
             if FALSE in waiting:
                 raise Impossible
             if not any(map(self.is_fact, waiting)):
-                return taken, self.formulas.conjunction(self._without_weaker(waiting))
+                return taken, self.formulas.conjunction(self._joined(self._without_weaker(waiting)))
 
     def _under(self, formula: Formula, facts: F) -> Formula:
         self._steps += 1
@@ -264,6 +264,22 @@ class Simplifier(ABC, Generic[F]):
         parts = list(dict.fromkeys(parts))
         offered = [frozenset(self.formulas.branches(part)) for part in parts]
         return [part for part, mine in zip(parts, offered, strict=True) if not any(other < mine for other in offered)]
+
+    def _joined(self, parts: list[Formula]) -> list[Formula]:
+        """The parts of an and; ors that share branches are one: `(a or b) and (a or c)` is `a or (b and c)`."""
+        formulas = self.formulas
+        clauses = [part for part in parts if isinstance(formulas.records[part], Or)]
+        if len(clauses) < 2:
+            return parts
+        shared = dict.fromkeys(formulas.branches(clauses[0]))
+        for clause in clauses[1:]:
+            offered = set(formulas.branches(clause))
+            shared = {branch: None for branch in shared if branch in offered}
+            if not shared:
+                return parts
+        rests = [formulas.disjunction(b for b in formulas.branches(clause) if b not in shared) for clause in clauses]
+        joined = formulas.disjunction([*shared, formulas.conjunction(rests)])
+        return [*(part for part in parts if part not in clauses), joined]
 
     def cleaned(self, formula: Formula, facts: F) -> Formula:
         """The formula without claims that the facts decide, also where simplifying was given up."""

@@ -400,16 +400,19 @@ class _ObjectLowering(Simplifier[_Facts]):
         base = facts.base.get(self.names[name].index, NO_LITERALS)
         kinds = [base]
         for literal in literals:
-            kinds = [met for kind in kinds for met in (kind | {literal}, kind | {literal ^ 1}) if not nothing(met)]
+            divided = []
+            for kind in kinds:
+                without = kind | {literal ^ 1}
+                if nothing(kind | {literal}) or nothing(without):
+                    divided.append(kind)  # it is decided there already
+                    continue
+                # One literal that implies all that was said says it all.
+                implies = all(nothing(base | {literal, told ^ 1}) for told in kind - base)
+                divided += [base | {literal} if implies else kind | {literal}, without]
+            kinds = divided
             if len(kinds) > 2 * len(literals) + 2:
                 return None
-        found = []
-        for kind in kinds:
-            told = sorted(kind - base)
-            # One literal that implies all the others says it all.
-            one = next((t for t in told if t & 1 and all(nothing(base | {t, o ^ 1}) for o in told if o != t)), None)
-            found.append(told if one is None else [one])
-        return found
+        return [sorted(kind - base) for kind in kinds]
 
     # ---- the node ----
 
