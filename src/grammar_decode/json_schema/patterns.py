@@ -25,6 +25,11 @@ def matches(pattern: str, text: str) -> bool:
     return any(run.ends(tree, start) for start in range(len(text) + 1))
 
 
+def matches_whole(tree: Ast, text: str) -> bool:
+    """Whether the tree matches the text from end to end."""
+    return len(text) in _Run(text).ends(tree, 0)
+
+
 class _Run:
     """The positions where matches end, by node and start; all of them, so nothing is tried twice."""
 

@@ -42,8 +42,9 @@ from grammar_decode.json_schema.claims import (
     Unique,
 )
 from grammar_decode.json_schema.document import Document, Json, Schema, Scope, shown
+from grammar_decode.json_schema.formats import NUMBER_FORMATS, STRING_FORMATS
 from grammar_decode.json_schema.formula import Formula, Formulas
-from grammar_decode.json_schema.keywords import KNOWN_FORMATS, Dialect, keywords_of
+from grammar_decode.json_schema.keywords import Dialect, keywords_of
 from grammar_decode.json_schema.numbers import exact
 from grammar_decode.json_schema.options import JsonOptions
 
@@ -432,9 +433,15 @@ def _format(reader: Reader, schema: Schema, argument: Json, reading: Reading) ->
         raise reader.wrong(schema, "format", "a string", argument)
     if reader.options.formats == "ignore":
         return
-    if argument in KNOWN_FORMATS:
+    if argument in STRING_FORMATS:
         claim = reader.formulas.claim(Format(argument, True))
         reading.parts.append((STRING, reader.claim_at(schema, "format", claim)))
+    elif argument in NUMBER_FORMATS:
+        numbers = NUMBER_FORMATS[argument]
+        claims: list[Integral | Bound] = [Integral(True)] if numbers.integer else []
+        if numbers.limits is not None:
+            claims += [Bound(numbers.limits[0], False, True), Bound(numbers.limits[1], True, True)]
+        reading.parts += [(NUMBER, reader.claim_at(schema, "format", reader.formulas.claim(claim))) for claim in claims]
     elif reader.options.formats == "strict":
         raise UnsupportedSchema(
             f"the format {argument!r} is not known",

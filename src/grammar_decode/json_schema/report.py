@@ -11,7 +11,8 @@ from enum import Enum
 from functools import cached_property
 
 from grammar_decode.json_schema.document import Schema
-from grammar_decode.json_schema.keywords import KNOWN_FORMATS, keywords_of
+from grammar_decode.json_schema.formats import KNOWN_FORMATS, note_of
+from grammar_decode.json_schema.keywords import keywords_of
 from grammar_decode.json_schema.options import JsonOptions
 
 
@@ -108,7 +109,9 @@ class Reporter:
             if self._options.formats == "ignore":
                 return Entry(location, keyword, Outcome.ANNOTATION, 'formats="ignore"')
             if name not in KNOWN_FORMATS:
-                return Entry(location, keyword, Outcome.ANNOTATION, f"{name!r} is not a format of the specification")
+                return Entry(location, keyword, Outcome.ANNOTATION, f"{name!r} is not a known format")
+            if note_of(name):
+                return Entry(location, keyword, Outcome.RESTRICTED, note_of(name))
         detail = self._restrictions.get((location, keyword))
         if detail is None and keyword in ("properties", "required") and self._options.escapes == "any":
             detail = "keys are written with escapes only where JSON needs them"

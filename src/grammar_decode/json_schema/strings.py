@@ -9,6 +9,7 @@ from __future__ import annotations
 from grammar_decode.errors import PatternError, SchemaError, UnsupportedSchema
 from grammar_decode.ir.nodes import RegexId
 from grammar_decode.json_schema.claims import Format, Length, Pattern, Text
+from grammar_decode.json_schema.formats import format_body, has_format, length_of
 from grammar_decode.json_schema.formula import FALSE, TRUE, And, Formula, Formulas, Or
 from grammar_decode.json_schema.patterns import length_range, matches, with_length
 from grammar_decode.json_schema.read import Reader
@@ -31,6 +32,7 @@ class Strings:
         self.keys = seed.keys
         self._bodies: dict[tuple[Formula, bool], RegexId] = {}
         self._patterns: dict[tuple[str, bool], RegexId] = {}
+        self._formats: dict[tuple[str, str], RegexId] = {}
         self._finite: dict[Formula, tuple[str, ...] | None] = {}
 
     # ---- strings one by one ----
@@ -50,7 +52,8 @@ class Strings:
             return record.minimum <= len(text) and (record.maximum is None or len(text) <= record.maximum)
         if isinstance(record, Pattern):
             return self.pattern_matches(record.pattern, text) == record.positive
-        raise self.refusal(formula)
+        assert isinstance(record, Format)
+        return has_format(record.name, text) == record.positive
 
     def pattern_matches(self, pattern: str, text: str) -> bool:
         """Whether a pattern of the schema matches somewhere in the text."""
@@ -108,6 +111,8 @@ class Strings:
                 least, most = record.minimum, record.maximum
             elif isinstance(record, Pattern) and record.positive:
                 least, most = self._pattern_length(record.pattern)
+            elif isinstance(record, Format) and record.positive:
+                least, most = length_of(record.name)
             else:
                 continue
             low = max(low, least)
@@ -141,7 +146,7 @@ class Strings:
         low, high = 0, None
         patterns: list[Pattern] = []
         others: list[RegexId] = []
-        decided = False
+        decided = shaped = False
         for part in self.formulas.conjuncts(formula):
             record = self.formulas.records[part]
             if isinstance(record, Length):
@@ -158,11 +163,19 @@ class Strings:
             elif isinstance(record, Or):
                 others.append(self.body(part, key=key))
             else:
-                raise self.refusal(part)
+                assert isinstance(record, Format)
+                others.append(self.format_body(record, exact))
+                decided = True
+                if record.positive:
+                    shaped = True
+                    least, most = length_of(record.name)
+                    # A length that the format has anyway is not counted.
+                    low = 0 if low <= least else low
+                    high = None if high is not None and most is not None and most <= high else high
         if high is not None and high < low:
             return self.builder.empty
         if not patterns:
-            if decided or not others or low or high is not None:
+            if (decided and not shaped) or not others or low or high is not None:
                 spelling = exact if decided or key else self.free
                 others.append(self.builder.repeat(spelling.charset(ALL), low, high))
             return self.builder.intersect(*others)
@@ -210,23 +223,20 @@ class Strings:
                 raise self.pattern_refusal(pattern, error) from error
         return known
 
+    def format_body(self, record: Format, spelling: Spelling) -> RegexId:
+        """The spelled strings that have the format, or what is not spelled like one of them."""
+        key = (record.name, spelling.mode)
+        known = self._formats.get(key)
+        if known is None:
+            known = self._formats[key] = format_body(self.builder, spelling.mode, record.name)
+        return known if record.positive else self.builder.complement(known)
+
     def quoted(self, body: RegexId) -> RegexId:
         """A string with its quotes."""
         quote = self.builder.byte_class(1 << 0x22)
         return self.builder.concat(quote, body, quote)
 
     # ---- refusals ----
-
-    def refusal(self, formula: Formula) -> UnsupportedSchema:
-        """The error for a claim that can't be enforced."""
-        record = self.formulas.records[formula]
-        schema, keyword = self.reader.origins[formula]
-        assert isinstance(record, Format), record
-        return UnsupportedSchema(
-            f"the format {record.name!r} is not enforced yet",
-            location=schema.at(keyword),
-            hint='Use formats="ignore" to take formats as annotations, or write a pattern.',
-        )
 
     def pattern_refusal(self, pattern: str, error: PatternError) -> SchemaError:
         """The error for a pattern that is wrong or not supported, with the place where the schema has it."""
