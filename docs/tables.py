@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from grammar_decode.json_schema.formats import NUMBER_FORMATS, STRING_FORMATS
 from grammar_decode.json_schema.keywords import TABLE, Keyword
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,6 +28,14 @@ def full_table() -> str:
     """One line for each keyword: dialects, what becomes of it, remarks."""
     lines = ["| keyword | dialects | what becomes of it |", "|---|---|---|"]
     return "\n".join(lines + [f"| `{row.name}` | {_dialects(row)} | {_outcome(row)} |" for row in TABLE])
+
+
+def format_table() -> str:
+    """One line for each format: where it is defined, and what its language leaves out or does not check."""
+    lines = ["| format | source | beyond that |", "|---|---|---|"]
+    lines += [f"| `{name}` | {known.source} | {known.note} |" for name, known in STRING_FORMATS.items()]
+    numbers = ", ".join(f"`{name}`" for name in NUMBER_FORMATS)
+    return "\n".join([*lines, f"| {numbers} | OpenAPI 3.0, \"Data Types\" | ranges of numbers |"])
 
 
 def short_table() -> str:
@@ -67,6 +76,7 @@ def _dialects(row: Keyword) -> str:
 TABLES: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("README.md", "keywords", short_table),
     ("docs/json-schema.md", "keywords", full_table),
+    ("docs/json-schema.md", "formats", format_table),
 )
 DOCUMENTS = sorted({document for document, _, _ in TABLES})
 
