@@ -52,7 +52,12 @@ class Conditions:
         self.claims: list[IrClaim] = []
         self._ids: dict[Formula, ir.ClaimId] = {}
         self._inside: dict[Formula, int] = {FALSE: 0, TRUE: 0}  # the claims in a formula, as bits
-        self._sizes: dict[Formula, int] = {}  # claims and connectives, one that stands twice counted twice
+        if formulas.size(formula) > limits.max_formula:
+            raise SchemaTooComplex(
+                f"the alternatives of one value need more than {limits.max_formula} claims and connectives",
+                limit="max_formula",
+                location=location,
+            )
         self.formula = self._converted(formula, translate, {})
         self._root = formula
         self._of_class: dict[ir.ClassId, int] = {}
@@ -73,22 +78,15 @@ class Conditions:
         result: ir.Formula
         if isinstance(record, (And, Or)):
             parts = tuple(self._converted(part, translate, memo) for part in record.parts)
-            bits, size = 0, 1
+            bits = 0
             for part in record.parts:
                 bits |= self._inside[part]
-                size += self._sizes[part]
-            self._inside[formula], self._sizes[formula] = bits, size
-            if size > self.limits.max_formula:
-                raise SchemaTooComplex(
-                    f"the alternatives of one value need more than {self.limits.max_formula} claims and connectives",
-                    limit="max_formula",
-                    location=self.location,
-                )
+            self._inside[formula] = bits
             result = ir.And(parts) if isinstance(record, And) else ir.Or(parts)
         else:
             result = self._ids[formula] = len(self.claims)
             self.claims.append(translate(formula))
-            self._inside[formula], self._sizes[formula] = 1 << result, 1
+            self._inside[formula] = 1 << result
         memo[formula] = result
         return result
 

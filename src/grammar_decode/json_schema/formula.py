@@ -67,6 +67,7 @@ class Formulas:
     def __init__(self) -> None:
         self.records: list[Record] = [False, True]
         self._ids: dict[tuple[type, Record], Formula] = {}
+        self._sizes: dict[Formula, int] = {}
         self._negations: dict[Formula, Formula] = {FALSE: TRUE, TRUE: FALSE}
 
     def _intern(self, record: Record) -> Formula:
@@ -252,6 +253,15 @@ class Formulas:
                 stack.extend(reversed(record.parts))
             elif current > TRUE:
                 yield current
+
+    def size(self, formula: Formula) -> int:
+        """Claims and connectives of the formula as a tree: one that stands twice counts twice."""
+        known = self._sizes.get(formula)
+        if known is None:
+            record = self.records[formula]
+            known = 1 + sum(map(self.size, record.parts)) if isinstance(record, (And, Or)) else 1
+            self._sizes[formula] = known
+        return known
 
     def rewrite(
         self, formula: Formula, replace: Callable[[Formula], Formula], memo: dict[Formula, Formula] | None = None

@@ -47,6 +47,8 @@ MOST_PATTERN_CLASSES = 256
 MOST_WAYS = 32
 #: Discriminators inside the branches of a discriminator.
 MOST_DIVISIONS = 4
+#: Claims and connectives up to which dividing may make a formula larger.
+MOST_DIVIDED = 1_000
 
 _Predicate = Matching | Spelled
 
@@ -367,7 +369,9 @@ class _ObjectLowering(Simplifier[_Facts]):
                 ways = [[member(name, literal) for literal in kind] for kind in kinds]
                 if self.names[name].index not in facts.required:
                     ways.append([self.formulas.claim(Lacks(name))])
-                return self.formulas.disjunction([self._one_way([*way, formula], facts, depth) for way in ways])
+                divided = self.formulas.disjunction([self._one_way([*way, formula], facts, depth) for way in ways])
+                if self.formulas.size(divided) <= max(2 * self.formulas.size(formula), MOST_DIVIDED):
+                    return divided
         return formula
 
     def _one_way(self, parts: list[Formula], facts: _Facts, depth: int) -> Formula:
@@ -391,7 +395,8 @@ class _ObjectLowering(Simplifier[_Facts]):
                     literals.setdefault(record.keys, {})[record.literal | 1] = None
             for name, claims in here.items():
                 products[name] = products.get(name, 1) * (len(claims) + 1)
-        worst = sorted((n for n in products if products[n] > MOST_WAYS), key=lambda n: -products[n])
+        ways = {name: min(product, 3 ** len(literals[name])) for name, product in products.items()}
+        worst = sorted((name for name in ways if ways[name] > MOST_WAYS), key=lambda name: -ways[name])
         return [(name, list(literals[name])) for name in worst]
 
     def _kinds(self, name: str, literals: list[Literal], facts: _Facts) -> list[list[Literal]] | None:
