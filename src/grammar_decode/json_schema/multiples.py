@@ -86,9 +86,10 @@ def power_digits(builder: Builder, p: int, a: int, k: int) -> RegexId:
     Not only numerals: to be intersected with those that are a multiple of 10**-k.
     """
     rows, accepting = _suffixes(p, a, max(k, 0))
-    digits = builder.automaton(rows, accepting)
     if k >= 0:
-        return digits
+        return builder.automaton(rows, accepting)
+    # subtle: the zeros stand before the point, so the digits before them have none.
+    digits = builder.automaton([{m: target for m, target in row.items() if m != _POINT} for row in rows], accepting)
     zero = builder.byte_class(_DIGITS[0])
     tail = builder.optional(builder.concat(builder.byte_class(_POINT), builder.repeat(zero, 0, None)))
     return builder.alternate(builder.concat(digits, builder.repeat(zero, -k, -k), tail), builder.concat(zero, tail))
