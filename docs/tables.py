@@ -35,7 +35,7 @@ def format_table() -> str:
     lines = ["| format | source | beyond that |", "|---|---|---|"]
     lines += [f"| `{name}` | {known.source} | {known.note} |" for name, known in STRING_FORMATS.items()]
     numbers = ", ".join(f"`{name}`" for name in NUMBER_FORMATS)
-    return "\n".join([*lines, f"| {numbers} | OpenAPI 3.0, \"Data Types\" | ranges of numbers |"])
+    return "\n".join([*lines, f'| {numbers} | OpenAPI 3.0, "Data Types" | ranges of numbers |'])
 
 
 def short_table() -> str:
