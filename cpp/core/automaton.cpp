@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "errors.h"
+#include "name_table.h"
 
 namespace gd {
 namespace {
@@ -431,8 +432,6 @@ KeyId Automaton::first_key(RegisterId reg) {
   return intern_key(k);
 }
 
-namespace {
-
 bool any_bit(const std::vector<uint64_t>& bits, uint32_t low, uint32_t high) {
   if (low >= high) return false;
   const uint32_t first = low / 64;
@@ -445,8 +444,6 @@ bool any_bit(const std::vector<uint64_t>& bits, uint32_t low, uint32_t high) {
   }
   return false;
 }
-
-}  // namespace
 
 // A prefix is live if it can become an allowed name, or a pattern has more strings behind it than names and used keys take away.
 bool Automaton::key_is_live(RegisterId reg, const KeyPosition& k) {
@@ -509,33 +506,9 @@ ByteSet Automaton::exact_bytes(RegisterId reg, const KeyPosition& k) {
 KeyId Automaton::step_key(RegisterId reg, KeyId key, uint8_t byte, bool for_mask) {
   const KeyPosition k = keys_[key];
   KeyPosition next;
-  if (k.low < k.high) {
-    const std::vector<std::string_view>& names = containers_.sorted_names(containers_[reg].node);
-    uint32_t low = k.low;
-    if (names[low].size() == k.depth) ++low;  // the name that ends here
-    while (low < k.high && static_cast<uint8_t>(names[low][k.depth]) < byte) {
-      // Names with the same next byte stand together: leap over them in doubling steps.
-      uint32_t leap = 1;
-      while (low + leap < k.high && static_cast<uint8_t>(names[low + leap][k.depth]) < byte) {
-        low += leap;
-        leap *= 2;
-      }
-      ++low;
-    }
-    uint32_t high = low;
-    while (high < k.high && static_cast<uint8_t>(names[high][k.depth]) == byte) {
-      uint32_t leap = 1;
-      while (high + leap < k.high && static_cast<uint8_t>(names[high + leap][k.depth]) == byte) {
-        high += leap;
-        leap *= 2;
-      }
-      ++high;
-    }
-    if (low < high) {
-      next.low = low;
-      next.high = high;
-    }
-  }
+  const NameRange names = narrow(containers_.sorted_names(containers_[reg].node), {k.low, k.high, k.depth}, byte);
+  next.low = names.low;
+  next.high = names.high;
   next.depth = k.depth + 1;
   if (k.patterns != 0) {
     std::vector<std::pair<uint32_t, ExprId>> patterns;
@@ -584,6 +557,14 @@ void Automaton::step_in_key(const Frame& f, uint8_t byte, bool for_mask, std::ve
   // A quote is text too, behind a backslash: names and patterns know.
   const KeyId next = step_key(f.state, f.extra, byte, for_mask);
   if (next != kNone) push(out, FrameKind::kKey, 0, f.state, next, f.parent);
+}
+
+ConfigId Automaton::closed_name(RegisterId reg, uint32_t sorted_name, FrameId parent) {
+  std::vector<FrameId> out;
+  const ClassId cls = containers_.sorted_name_class(containers_[reg].node, sorted_name);
+  const std::vector<Containers::Entry> entries = containers_.entries(reg, cls);
+  for (const Containers::Entry& entry : entries) push(out, FrameKind::kColon, 0, entry.next, entry.value, parent);
+  return out.empty() ? kDead : intern_config(std::move(out));
 }
 
 ConfigId Automaton::closed_key(RegisterId reg, uint32_t pattern, FrameId parent) {

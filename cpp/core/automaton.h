@@ -60,6 +60,9 @@ struct KeyPosition {
   bool operator==(const KeyPosition&) const = default;
 };
 
+// Whether a bit of [low, high) is set.
+bool any_bit(const std::vector<uint64_t>& bits, uint32_t low, uint32_t high);
+
 class Automaton {
  public:
   static constexpr ConfigId kDead = 0;
@@ -93,6 +96,7 @@ class Automaton {
 
   ConfigId config_of(FrameId f);     // the configuration of one thread
   ConfigId resume(FrameId waiting);  // what follows when the value that `waiting` waits for is complete
+  ConfigId closed_name(RegisterId reg, uint32_t sorted_name, FrameId parent);  // behind a name and its quote
   ConfigId closed_key(RegisterId reg, uint32_t pattern, FrameId parent);  // behind a fresh key of that pattern
   // Whether a key position has to be followed letter by letter: its text may be a name, a used key, or of a finite pattern.
   bool is_exact_key(RegisterId reg, const KeyPosition& k);

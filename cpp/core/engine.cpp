@@ -6,14 +6,6 @@
 namespace gd {
 namespace {
 
-void set_tokens(const Trie& trie, uint32_t first, uint32_t last, uint32_t* mask) {
-  for (uint32_t t = first; t < last; ++t) mask[trie.token(t) / 32] |= uint32_t{1} << (trie.token(t) % 32);
-}
-
-void clear_tokens(const Trie& trie, uint32_t first, uint32_t last, uint32_t* mask) {
-  for (uint32_t t = first; t < last; ++t) mask[trie.token(t) / 32] &= ~(uint32_t{1} << (trie.token(t) % 32));
-}
-
 ByteSet bytes_of(std::string_view text) {
   ByteSet set;
   for (const char c : text) set.insert(static_cast<uint8_t>(c));
@@ -129,17 +121,6 @@ void Engine::add_thread(FrameId id, uint32_t* mask) {
   }
 }
 
-template <class Visit>
-void Engine::for_each_trie(uint32_t run, Visit visit) {
-  visit(vocabulary_->trie());
-  const WhitespaceRuns& runs = vocabulary_->whitespace_runs();
-  if (run >= runs.rests.size()) {
-    visit(runs.all_rests);
-    return;
-  }
-  for (uint32_t n = 1; n <= run; ++n) visit(runs.rests[n]);
-}
-
 // A place where a run of whitespace may stand, and then a value, a key, or punctuation. The run is looked up in the vocabulary; what comes
 // behind it is asked of the place without any run.
 void Engine::add_place(const Frame& f, size_t tail_size, uint32_t* mask) {
@@ -174,7 +155,7 @@ void Engine::add_place(const Frame& f, size_t tail_size, uint32_t* mask) {
     }
     case FrameKind::kObjectOpen:
     case FrameKind::kMemberNext:
-      walked.insert('"');
+      if (!add_first_keys(place, run, mask)) walked.insert('"');
       break;
     default:
       break;
@@ -290,77 +271,6 @@ void Engine::walk(const Trie& trie, ConfigId from, uint32_t* mask, const ByteSet
     }
     set_tokens(trie, trie.first_token(i), trie.first_token(i + 1), mask);
     if (trie.end(i) != i + 1) stack_[depth + 1] = {next, automaton_->first_bytes(next)};
-    ++i;
-  }
-}
-
-// A key. Most texts are neither a name nor a used key, and for those the patterns decide alone: their tables, as for a string. The
-// few tokens that stay on the way to a name or a used key are then walked one by one.
-void Engine::add_key(FrameId id, uint32_t* mask) {
-  const Frame f = automaton_->frame(id);
-  ExpressionPool& pool = automaton_->expressions();
-  std::vector<std::pair<uint32_t, ExprId>> endless;
-  for (const auto& entry : automaton_->key_patterns(automaton_->key(f.extra))) {
-    if (pool.num_strings(entry.second) >= ExpressionPool::kManyStrings) endless.push_back(entry);
-  }
-  if (endless.empty()) {
-    walk(vocabulary_->trie(), automaton_->config_of(id), mask, nullptr);
-    return;
-  }
-  scratch_.assign(vocabulary_->num_words(), 0);
-  std::vector<uint32_t>& tokens = scratch_;
-  for (const auto& [pattern, state] : endless) {
-    add_table(pool.concat(state, pool.literal_byte('"')), automaton_->closed_key(f.state, pattern, f.parent), tokens.data());
-  }
-  walk_exact_keys(id, tokens.data());
-  for (size_t w = 0; w < tokens.size(); ++w) mask[w] |= tokens[w];
-}
-
-void Engine::walk_exact_keys(FrameId id, uint32_t* mask) {
-  const Frame f = automaton_->frame(id);
-  const Trie& trie = vocabulary_->trie();
-  struct Place {
-    KeyId key = kNone;    // kNone: behind the key, all is exact
-    ConfigId config = 0;  // behind the key
-    ByteSet bytes;        // what may be followed from here
-  };
-  std::vector<Place> places(trie.max_depth() + 1);
-  places[0] = {f.extra, 0, automaton_->exact_bytes(f.state, automaton_->key(f.extra))};
-  for (uint32_t i = 0; i < trie.size();) {
-    const uint32_t depth = trie.depth(i);
-    const uint8_t byte = trie.byte(i);
-    const Place& from = places[depth];
-    Place to;
-    bool live = from.key == kNone ? from.bytes.contains(byte) : true;
-    if (from.key != kNone) {
-      if (!from.bytes.contains(byte)) {  // leaves the exact keys: the table has spoken
-        i = trie.end(i);
-        continue;
-      }
-      to.key = automaton_->step_key(f.state, from.key, byte, true);
-      if (to.key != kNone && !automaton_->is_exact_key(f.state, automaton_->key(to.key))) {
-        i = trie.end(i);
-        continue;
-      }
-      live = to.key != kNone || byte == '"';
-    }
-    if (live && to.key == kNone) {
-      const ConfigId config = from.key == kNone
-                                  ? from.config
-                                  : automaton_->config_of(automaton_->intern({FrameKind::kKey, 0, f.state, from.key, f.parent}));
-      to.config = automaton_->mask_step(config, byte);
-      live = to.config != Automaton::kDead;
-    }
-    if (!live) {
-      clear_tokens(trie, trie.first_token(i), trie.first_token(trie.end(i)), mask);
-      i = trie.end(i);
-      continue;
-    }
-    set_tokens(trie, trie.first_token(i), trie.first_token(i + 1), mask);
-    if (trie.end(i) != i + 1) {
-      to.bytes = to.key != kNone ? automaton_->exact_bytes(f.state, automaton_->key(to.key)) : automaton_->first_bytes(to.config);
-      places[depth + 1] = to;
-    }
     ++i;
   }
 }

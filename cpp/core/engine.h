@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "automaton.h"
+#include "name_table.h"
 #include "terminal_table.h"
 #include "vocabulary.h"
 
@@ -61,10 +62,25 @@ class Engine {
   void add_place(const Frame& f, size_t tail_size, uint32_t* mask);
   void add_value(NodeId node, const Frame& waiting, uint32_t run, uint32_t* mask);
   ExprId whitespace_run(uint32_t run);
-  // The tries of what may follow here: all tokens, and (if `run` > 0) what is behind a run of at most `run` bytes of whitespace.
+  // Calls visit(trie) for the tries of what may follow here: all tokens, and what is behind a run of at most `run` bytes of whitespace.
   template <class Visit>
-  void for_each_trie(uint32_t run, Visit visit);
+  void for_each_trie(uint32_t run, Visit visit) {
+    visit(vocabulary_->trie());
+    const WhitespaceRuns& runs = vocabulary_->whitespace_runs();
+    if (run >= runs.rests.size()) {
+      visit(runs.all_rests);
+      return;
+    }
+    for (uint32_t n = 1; n <= run; ++n) visit(runs.rests[n]);
+  }
+  // engine_keys.cpp
   void add_key(FrameId f, uint32_t* mask);
+  bool add_first_keys(const Frame& place, uint32_t run, uint32_t* mask);
+  void add_names(const Trie& trie, RegisterId reg, const NameRange& range, bool before_quote, FrameId parent, bool over_patterns,
+                 uint32_t* mask);
+  const NameTable& name_table(const Trie& trie, NodeId node, const NameRange& range, bool before_quote);
+  bool has_finite_pattern(const KeyPosition& k);
+  void clear_used(const Trie& trie, RegisterId reg, const KeyPosition& k, bool before_quote, uint32_t* mask);
   void walk(const Trie& trie, ConfigId from, uint32_t* mask, const ByteSet* first_bytes);
   void walk_exact_keys(FrameId f, uint32_t* mask);
   void check_many_quotes(ConfigId c, uint32_t* mask);
@@ -77,6 +93,7 @@ class Engine {
   std::unique_ptr<Automaton> automaton_;
   std::unordered_map<ExprId, std::shared_ptr<const TerminalTable>> tables_;
   std::unordered_map<ExprId, std::pair<ExpressionPool::CountedRun, std::shared_ptr<const TerminalTable>>> counted_;
+  std::unordered_map<Hash128, std::unique_ptr<const NameTable>, Hash128Hasher> name_tables_;
   std::unordered_map<ConfigId, TokenSet> memo_;
   size_t memo_bytes_ = 0;
   size_t memo_limit_ = size_t{64} << 20;

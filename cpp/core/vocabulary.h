@@ -43,6 +43,14 @@ class Trie {
   uint32_t max_depth_ = 0;
 };
 
+// Sets or clears the bits of the tokens at positions [first, last) of the trie.
+inline void set_tokens(const Trie& trie, uint32_t first, uint32_t last, uint32_t* mask) {
+  for (uint32_t t = first; t < last; ++t) mask[trie.token(t) / 32] |= uint32_t{1} << (trie.token(t) % 32);
+}
+inline void clear_tokens(const Trie& trie, uint32_t first, uint32_t last, uint32_t* mask) {
+  for (uint32_t t = first; t < last; ++t) mask[trie.token(t) / 32] &= ~(uint32_t{1} << (trie.token(t) % 32));
+}
+
 struct TerminalTable;
 
 // The tokens that begin with JSON whitespace: how long the run is, and what comes behind it. A place where whitespace may stand reads
