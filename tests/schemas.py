@@ -599,3 +599,69 @@ def _meta(depth: int) -> dict[str, Any]:
 
 
 METASCHEMA = _meta(1)
+
+# ---- values that a schema may admit ---------------------------------------------------------------------------------
+
+TEXTS = ("", "a", "b", "ab", "abab", "bcbc", "abc.12", "ca", "éé1", 'a"\\', "\n", "x-b", "aaaaaaaaaaaa")
+NUMBERS = (0, 1, 2, 3, 6, 30, -1, -3, 0.5, 1.5, 0.25, 0.01, 4.5, 99.5, 99, 100, 100.5, -10, -9.99, 1e22)
+
+
+@st.composite
+def likely_values(draw: st.DrawFn, schema: Any, root: Any) -> Any:
+    """A value made along the schema; often valid, but nothing is promised. ``root`` is where references lead."""
+    schema = _one_way(draw, schema, root)
+    if not schema or draw(st.integers(0, 9)) == 0:
+        return draw(json_values())
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return draw(st.sampled_from(schema["enum"]))
+    kinds = schema.get("type") or next((kind for word, kind in _KINDS.items() if word in schema), "string")
+    kind = draw(st.sampled_from(kinds)) if isinstance(kinds, list) else kinds
+    if kind == "object":
+        names = dict.fromkeys(
+            (*schema.get("required", ()), *schema.get("properties", {}), draw(st.sampled_from(NAMES)))
+        )
+        kept = [name for name in names if name in schema.get("required", ()) or draw(st.booleans())]
+        additional = schema.get("additionalProperties", {})
+        known = schema.get("properties", {})
+        return {name: draw(likely_values(known.get(name, additional), root)) for name in kept}
+    if kind == "array":
+        items = schema.get("items", {})
+        prefix = items if isinstance(items, list) else schema.get("prefixItems", [])
+        rest = schema.get("additionalItems", {}) if isinstance(items, list) else items
+        rest = draw(st.sampled_from((rest, schema.get("contains", rest))))
+        length = draw(
+            st.integers(schema.get("minItems", 0), schema.get("maxItems", 3)) if _has_length(schema) else st.just(2)
+        )
+        return [draw(likely_values(prefix[i] if i < len(prefix) else rest, root)) for i in range(length)]
+    choices = {"null": (None,), "boolean": (True, False), "string": TEXTS, "integer": NUMBERS[:7], "number": NUMBERS}
+    return draw(st.sampled_from(choices[kind]))
+
+
+_KINDS = {
+    "properties": "object",
+    "required": "object",
+    "propertyNames": "object",
+    "prefixItems": "array",
+    "items": "array",
+}
+
+
+def _has_length(schema: Any) -> bool:
+    return bool(schema.get("minItems", 0) <= schema.get("maxItems", 3))
+
+
+def _one_way(draw: st.DrawFn, schema: Any, root: Any) -> dict[str, Any]:
+    """The schema with its references and alternatives settled: one branch, merged by overwriting."""
+    merged: dict[str, Any] = {}
+    while isinstance(schema, dict):
+        merged = {**merged, **schema}
+        if "$ref" in schema:
+            schema = root
+            for part in merged.pop("$ref").removeprefix("#/").split("/"):
+                schema = schema[int(part) if part.isdigit() else part]
+            continue
+        branches = next((schema[word] for word in ("anyOf", "oneOf", "allOf") if word in schema), ())
+        schema = draw(st.sampled_from(branches)) if branches else None
+    return merged
