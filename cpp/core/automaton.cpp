@@ -485,6 +485,18 @@ bool Automaton::is_exact_key(RegisterId reg, const KeyPosition& k) {
   return std::any_of(used.begin(), used.end(), [&](TextId t) { return containers_.texts().is_prefix(k.text, t); });
 }
 
+ConfigId Automaton::forget_key(ConfigId c) {
+  if (configs_[c].count != 1) return c;
+  Frame f = frames_[threads_[configs_[c].begin]];
+  if (f.kind != FrameKind::kKey) return c;
+  KeyPosition k = keys_[f.extra];
+  if (k.patterns == 0 || k.text == TextPool::kFresh || is_exact_key(f.state, k)) return c;
+  k.text = TextPool::kFresh;
+  k.depth = 0;
+  f.extra = intern_key(k);
+  return config_of(intern(f));
+}
+
 ByteSet Automaton::exact_bytes(RegisterId reg, const KeyPosition& k) {
   ByteSet bytes;
   for (const auto& [pattern, state] : pattern_lists_[k.patterns]) {

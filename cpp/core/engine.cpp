@@ -56,6 +56,12 @@ ByteSet Engine::allowed_bytes(ConfigId c) {
 
 void Engine::fill(ConfigId c, uint32_t* mask) {
   const std::lock_guard lock(mutex_);
+  const ConfigId alike = automaton_->forget_key(c);
+  fill_remembered(alike, mask);
+  if (alike != c) check_many_quotes(c, mask);
+}
+
+void Engine::fill_remembered(ConfigId c, uint32_t* mask) {
   const size_t num_words = vocabulary_->num_words();
   const auto known = memo_.find(c);
   if (known != memo_.end()) {

@@ -54,6 +54,7 @@ class Engine {
     ByteSet bytes;
   };
 
+  void fill_remembered(ConfigId c, uint32_t* mask);
   void compute(ConfigId c, uint32_t* mask);
   void add_thread(FrameId f, uint32_t* mask);
   void add_terminal(ExprId e, FrameId parent, uint32_t* mask);

@@ -55,7 +55,9 @@ void Engine::clear_used(const Trie& trie, RegisterId reg, const KeyPosition& k, 
   Containers& containers = automaton_->containers();
   for (const TextId used : containers.used_texts(reg)) {
     if (!containers.texts().is_prefix(k.text, used)) continue;
-    const std::string path = (before_quote ? "\"" : "") + containers.texts().suffix(used, k.depth) + "\"";
+    std::string path;
+    if (before_quote) path.push_back('"');
+    path.append(containers.texts().suffix(used, k.depth)).push_back('"');
     uint32_t low = 0;
     uint32_t high = trie.size();
     uint32_t node = kNone;
