@@ -29,7 +29,7 @@ struct NameTable {
     uint32_t high = 0;
     TokenId token = 0;
   };
-  struct Exit {  // tokens that complete a name and its closing quote
+  struct Exit {                   // tokens that complete a name and its closing quote
     uint32_t name = 0;            // index in the sorted names
     std::vector<TokenId> tokens;  // end right behind the quote
     Trie rests;                   // go on behind it
