@@ -1,4 +1,4 @@
-"""Token by token: what a mask permits is accepted and leaves a way on; what it forbids is refused and changes nothing."""
+"""Token by token: what a mask permits is accepted and leaves a way on; the rest is refused and changes nothing."""
 
 from __future__ import annotations
 
