@@ -33,7 +33,8 @@ def full_table() -> str:
 def format_table() -> str:
     """One line for each format: where it is defined, and what its language leaves out or does not check."""
     lines = ["| format | source | beyond that |", "|---|---|---|"]
-    lines += [f"| `{name}` | {known.source} | {known.note} |" for name, known in STRING_FORMATS.items()]
+    for name, known in STRING_FORMATS.items():
+        lines.append(f"| `{name}` | {known.source} | {'known with `openapi=True`' if known.openapi else known.note} |")
     numbers = ", ".join(f"`{name}`" for name in NUMBER_FORMATS)
     return "\n".join([*lines, f'| {numbers} | OpenAPI 3.0, "Data Types" | ranges of numbers |'])
 
@@ -56,11 +57,13 @@ def short_table() -> str:
 
 def _short(row: Keyword) -> str:
     note = f" ({row.note})" if row.outcome == "unsupported" and row.note and row.note != "not enforced yet" else ""
+    note = " (`openapi=True`)" if row.openapi else note
     return f"`{row.name}`{note}"
 
 
 def _outcome(row: Keyword) -> str:
-    return _OUTCOMES[row.outcome] + (f"; {row.note}" if row.note and row.note != "not enforced yet" else "")
+    outcome = "with `openapi=True` enforced, else an annotation" if row.openapi else _OUTCOMES[row.outcome]
+    return outcome + (f"; {row.note}" if row.note and row.note != "not enforced yet" else "")
 
 
 def _dialects(row: Keyword) -> str:

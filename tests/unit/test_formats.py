@@ -24,7 +24,7 @@ VOCABULARY = gd.Vocabulary([*(bytes((b,)) for b in range(256)), None], stop_toke
 
 @functools.lru_cache(maxsize=64)
 def _grammar(schema: str) -> gd.Grammar:
-    return gd.compile_json_schema(schema)
+    return gd.compile_json_schema(schema, gd.JsonOptions(openapi=True))  # for `byte`
 
 
 def accepts(schema: Any, value: Any) -> bool:
@@ -296,7 +296,7 @@ def test_an_escape_is_written_where_json_needs_one() -> None:
 
 def test_the_report_says_what_is_left_out() -> None:
     for name in KNOWN_FORMATS:
-        _, report = compile_schema({"format": name})
+        _, report = compile_schema({"format": name}, gd.JsonOptions(openapi=True))
         (entry,) = report.entries
         assert entry.outcome is (Outcome.RESTRICTED if note_of(name) else Outcome.ENFORCED)
         assert entry.detail == note_of(name)

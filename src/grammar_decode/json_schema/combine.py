@@ -179,7 +179,8 @@ class Combiner:
         if isinstance(expression, AllOf):
             return formulas.conjunction([self._value(part, json_type) for part in expression.parts])
         if isinstance(expression, OneOf):
-            return self._exactly_one(json_type, [self.formula(json_type, lit) for lit in expression.literals])
+            ties = expression.ties if json_type == OBJECT else ()
+            return self._exactly_one(json_type, [self.formula(json_type, lit) for lit in expression.literals], ties)
         condition = self.formula(json_type, expression.condition)
         then = self.formula(json_type, expression.then)
         otherwise = self.formula(json_type, expression.otherwise)
@@ -189,11 +190,13 @@ class Combiner:
             [formulas.conjunction([condition, then]), formulas.conjunction([formulas.negate(condition), otherwise])]
         )
 
-    def _exactly_one(self, json_type: int, branches: list[Formula]) -> Formula:
+    def _exactly_one(self, json_type: int, branches: list[Formula], ties: tuple[Formula, ...]) -> Formula:
         formulas = self.formulas
-        live = [branch for branch in branches if branch != FALSE]
+        tied = [formulas.conjunction(pair) for pair in zip(ties, branches, strict=True)] if ties else branches
+        kept = [i for i, branch in enumerate(branches) if branch != FALSE]
+        live = [branches[i] for i in kept]
         ways = []
-        for i, branch in enumerate(live):
+        for i, branch in enumerate([tied[i] for i in kept]):
             others = [formulas.negate(o) for j, o in enumerate(live) if j != i and self._overlap(json_type, branch, o)]
             ways.append(formulas.conjunction([branch, *others]))
         return formulas.disjunction(ways)

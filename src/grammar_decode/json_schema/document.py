@@ -154,6 +154,10 @@ class Document:
             self._constants[id(value)] = known
         return 2 * known.number + 1
 
+    def one_of_values(self, owner: Schema, values: list[Json], *path: str | int) -> Literal:
+        """The literal of a new schema ``{"enum": values}``, for values that ``owner`` speaks of at ``path``."""
+        return 2 * self._new({"enum": values}, self.constant_scope, owner, path).number + 1
+
     # ---- dialects and embedded resources ----
 
     def _dialect(self, value: Json, inherited: Dialect, where: str) -> Dialect:

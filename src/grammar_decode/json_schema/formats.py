@@ -31,6 +31,7 @@ class StringFormat:
     source: str
     language: Callable[[], str | Ast]
     note: str = ""
+    openapi: bool = False  # JSON Schema does not know it, and real schemas use the word for something else
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +236,7 @@ STRING_FORMATS: dict[str, StringFormat] = {
         pattern_tree,
         "groups nested at most 4 deep, one named group, no backreferences, some of the properties, ranges and counts",
     ),
-    "byte": StringFormat("OpenAPI 3.0; RFC 4648, section 4", _pattern(_BASE64)),
+    "byte": StringFormat("OpenAPI 3.0; RFC 4648, section 4", _pattern(_BASE64), openapi=True),
 }
 
 _FLOAT_MAX = Decimal((2**24 - 1) * 2**104)
@@ -305,6 +306,11 @@ def _plain(builder: Builder, node: Ast, spell: Callable[[Charset], RegexId], kno
             found = builder.concat(*parts) if isinstance(node, Sequence) else builder.alternate(*parts)
         known[id(node)] = found
     return found
+
+
+def is_openapi(name: str) -> bool:
+    """Whether only OpenAPI knows the format, so that it holds under ``JsonOptions(openapi=True)`` alone."""
+    return name in STRING_FORMATS and STRING_FORMATS[name].openapi
 
 
 def note_of(name: str) -> str:

@@ -62,7 +62,8 @@ class Keyword:
     """One row.
 
     ``since`` and ``until`` bound the dialects (by year) that know the keyword. ``outcome`` is "enforced", "annotation"
-    (says nothing about validity), "structure" (where things are, what they are called), or "unsupported".
+    (says nothing about validity), "structure" (where things are, what they are called), or "unsupported". ``openapi``:
+    the keyword is OpenAPI's, and an annotation unless ``JsonOptions(openapi=True)``.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Keyword:
     until: int = 9999
     holds: Holds = ""
     note: str = ""
+    openapi: bool = False
 
     def known_in(self, dialect: Dialect) -> bool:
         """Whether the dialect knows the keyword. DEFAULT knows all."""
@@ -134,6 +136,11 @@ TABLE: tuple[Keyword, ...] = (
     # strings
     *_rows("enforced", "minLength", "maxLength", "pattern"),
     Keyword("format", "enforced", note="the formats of the specification and of OpenAPI; any other is an annotation"),
+    # OpenAPI
+    Keyword("nullable", "enforced", note="beside `type` it admits null", openapi=True),
+    Keyword(
+        "discriminator", "enforced", note="beside `oneOf` or `anyOf` the property decides between them", openapi=True
+    ),
     # annotations
     *_rows("annotation", "title", "description", "default"),
     Keyword("examples", "annotation", since=6),
@@ -145,6 +152,10 @@ TABLE: tuple[Keyword, ...] = (
     Keyword("contentSchema", "annotation", since=2019, holds="schema"),
     Keyword("deprecated", "annotation", since=2019),
 )
+
+
+#: The keywords that a keyword of OpenAPI says something about.
+NEEDED_BESIDE = {"nullable": ("type",), "discriminator": ("oneOf", "anyOf")}
 
 
 @cache

@@ -38,8 +38,12 @@ class JsonOptions:
     numbers: Literal["canonical", "any"] = "canonical"
     #: "assert": known formats hold, unknown ones are reported. "ignore": none holds. "strict": unknown is an error.
     formats: Literal["assert", "ignore", "strict"] = "assert"
+    #: Whether the schema is one of OpenAPI 3.0: `nullable` and `discriminator` are read, and the format `byte`.
+    openapi: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.openapi, bool):
+            raise GrammarDecodeError(f"JsonOptions(openapi={self.openapi!r}): expected True or False")
         for name, allowed in _CHOICES.items():
             value = getattr(self, name)
             if value not in allowed:
@@ -52,4 +56,6 @@ class JsonOptions:
         return _SPACINGS[self.whitespace]
 
 
-_CHOICES: dict[str, tuple[str, ...]] = {name: get_args(hint) for name, hint in get_type_hints(JsonOptions).items()}
+_CHOICES: dict[str, tuple[str, ...]] = {
+    name: get_args(hint) for name, hint in get_type_hints(JsonOptions).items() if hint is not bool
+}

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
+from urllib.parse import urljoin
 
 from grammar_decode.errors import SchemaError, UnsupportedSchema
 from grammar_decode.json_schema.claims import (
@@ -42,8 +43,8 @@ from grammar_decode.json_schema.claims import (
     Unique,
 )
 from grammar_decode.json_schema.document import Document, Json, Schema, Scope, shown
-from grammar_decode.json_schema.formats import NUMBER_FORMATS, STRING_FORMATS
-from grammar_decode.json_schema.formula import Formula, Formulas
+from grammar_decode.json_schema.formats import NUMBER_FORMATS, STRING_FORMATS, is_openapi
+from grammar_decode.json_schema.formula import FALSE, Formula, Formulas
 from grammar_decode.json_schema.keywords import Dialect, keywords_of
 from grammar_decode.json_schema.numbers import exact
 from grammar_decode.json_schema.options import JsonOptions
@@ -70,9 +71,10 @@ class AnyOf(NamedTuple):
 
 
 class OneOf(NamedTuple):
-    """Exactly one of the literals."""
+    """Exactly one of the literals. ``ties``: what else holds of an object that satisfies it, one for each literal."""
 
     literals: tuple[Literal, ...]
+    ties: tuple[Formula, ...] = ()
 
 
 class Conditional(NamedTuple):
@@ -292,12 +294,12 @@ def _type(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> N
     if isinstance(argument, str):
         bit = _TYPE_BITS.get(argument)
         if bit is not None:
-            reading.types &= bit
+            reading.types &= bit | _nullable(reader, schema)
             if argument == "integer":
                 reading.parts.append((NUMBER, reader.integral))
             return
     names = argument if isinstance(argument, list) else [argument]
-    types = 0
+    types = _nullable(reader, schema)
     for name in names:
         bit = _TYPE_BITS.get(name) if isinstance(name, str) else None
         if bit is None:
@@ -307,6 +309,14 @@ def _type(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> N
     reading.types &= types
     if "integer" in names and "number" not in names:
         reading.parts.append((NUMBER, reader.integral))
+
+
+def _nullable(reader: Reader, schema: Schema) -> int:
+    """OpenAPI 3.0.3, "Schema Object": it adds null to the types, only where `type` is there; `enum` has its own say."""
+    argument = schema.value.get("nullable", False) if reader.options.openapi else False
+    if not isinstance(argument, bool):
+        raise reader.wrong(schema, "nullable", "true or false", argument)
+    return NULL if argument else 0
 
 
 def _enum(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
@@ -353,7 +363,12 @@ def _all_of(reader: Reader, schema: Schema, argument: Json, reading: Reading) ->
 
 def _any_of(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     literals = reader.schemas(schema, "anyOf", argument)
-    if len(literals) == 1:
+    ties = _ties(reader, schema, argument)
+    if ties:
+        tied = tuple(AllOf((tie, Apply(literal))) for tie, literal in zip(ties, literals, strict=True))
+        reading.apply(OBJECT, AnyOf(tied))
+        reading.apply(EVERY_TYPE ^ OBJECT, AnyOf(tuple(Apply(literal) for literal in literals)))
+    elif len(literals) == 1:
         reading.apply(EVERY_TYPE, Apply(literals[0]))
     else:
         reading.apply(EVERY_TYPE, AnyOf(tuple(Apply(literal) for literal in literals)))
@@ -361,7 +376,55 @@ def _any_of(reader: Reader, schema: Schema, argument: Json, reading: Reading) ->
 
 def _one_of(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     literals = reader.schemas(schema, "oneOf", argument)
-    reading.apply(EVERY_TYPE, Apply(literals[0]) if len(literals) == 1 else OneOf(literals))
+    ties = _ties(reader, schema, argument)
+    reading.apply(EVERY_TYPE, Apply(literals[0]) if len(literals) == 1 and not ties else OneOf(literals, ties))
+
+
+def _ties(reader: Reader, schema: Schema, alternatives: list[Json]) -> tuple[Formula, ...]:
+    """What `discriminator` says beside each of the alternatives: the property is there, and names this one.
+
+    OpenAPI 3.0.3, "Discriminator Object". An alternative is called by the keys of `mapping` that lead to it, or, where
+    there are none, by the last segment of its reference; one that is no reference has no name, so no object can be it.
+    """
+    if not reader.options.openapi or "discriminator" not in schema.value:
+        return ()
+    argument = reader.mapping(schema, "discriminator", schema.value["discriminator"])
+    name = argument.get("propertyName")
+    if not isinstance(name, str):
+        raise reader.wrong(schema, "discriminator", "an object with a string 'propertyName'", argument)
+    mapping = reader.mapping(schema, "discriminator", argument.get("mapping", {}))
+    formulas, document = reader.formulas, reader.document
+    ties = []
+    for names in _names(alternatives, mapping, schema.scope.base):
+        if names:
+            literal = document.one_of_values(schema, names, "discriminator")
+            ties.append(formulas.conjunction([formulas.claim(Has(name)), formulas.member(name, literal)]))
+        else:
+            ties.append(FALSE)
+    if all(tie == FALSE for tie in ties):
+        raise SchemaError(
+            "'discriminator' tells references apart, and none of the alternatives is one",
+            location=schema.at("discriminator"),
+        )
+    return tuple(ties)
+
+
+def _names(alternatives: list[Json], mapping: Mapping[str, Json], base: str) -> list[list[Json]]:
+    """What each alternative is called; no name is given twice."""
+    references = [alternative.get("$ref") if isinstance(alternative, dict) else None for alternative in alternatives]
+    targets = [urljoin(base, target) if isinstance(target, str) else None for target in references]
+    implicit = [target.rpartition("/")[2] if isinstance(target, str) else None for target in references]
+    names: list[list[Json]] = [[] for _ in alternatives]
+    for value, target in mapping.items():
+        if isinstance(target, str):
+            for i, called in enumerate(implicit):
+                if target == called or urljoin(base, target) == targets[i]:
+                    names[i].append(value)
+                    break
+    for i, called in enumerate(implicit):
+        if not names[i] and called and called not in mapping and called not in implicit[:i]:
+            names[i].append(called)
+    return names
 
 
 def _not(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
@@ -433,7 +496,7 @@ def _format(reader: Reader, schema: Schema, argument: Json, reading: Reading) ->
         raise reader.wrong(schema, "format", "a string", argument)
     if reader.options.formats == "ignore":
         return
-    if argument in STRING_FORMATS:
+    if argument in STRING_FORMATS and (reader.options.openapi or not is_openapi(argument)):
         claim = reader.formulas.claim(Format(argument, True))
         reading.parts.append((STRING, reader.claim_at(schema, "format", claim)))
     elif argument in NUMBER_FORMATS:
@@ -446,7 +509,9 @@ def _format(reader: Reader, schema: Schema, argument: Json, reading: Reading) ->
         raise UnsupportedSchema(
             f"the format {argument!r} is not known",
             location=schema.at("format"),
-            hint='Use formats="assert", which takes unknown formats as annotations.',
+            hint="Pass openapi=True, which knows it."
+            if is_openapi(argument)
+            else 'Use formats="assert", which takes unknown formats as annotations.',
         )
 
 

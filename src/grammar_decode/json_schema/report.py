@@ -11,8 +11,8 @@ from enum import Enum
 from functools import cached_property
 
 from grammar_decode.json_schema.document import Schema
-from grammar_decode.json_schema.formats import KNOWN_FORMATS, note_of
-from grammar_decode.json_schema.keywords import keywords_of
+from grammar_decode.json_schema.formats import KNOWN_FORMATS, is_openapi, note_of
+from grammar_decode.json_schema.keywords import NEEDED_BESIDE, Keyword, keywords_of
 from grammar_decode.json_schema.options import JsonOptions
 
 
@@ -101,15 +101,23 @@ class Reporter:
             elif row.outcome == "annotation":
                 yield Entry(location, keyword, Outcome.ANNOTATION)
             elif row.outcome != "structure":
-                yield self._entry(location, keyword, schema)
+                yield self._entry(location, row, schema)
 
-    def _entry(self, location: str, keyword: str, schema: Schema) -> Entry:
+    def _entry(self, location: str, row: Keyword, schema: Schema) -> Entry:
+        keyword = row.name
+        if row.openapi and not self._options.openapi:
+            return Entry(location, keyword, Outcome.ANNOTATION, "read with openapi=True")
+        if row.openapi and not any(beside in schema.value for beside in NEEDED_BESIDE[keyword]):
+            needed = " or ".join(map(repr, NEEDED_BESIDE[keyword]))
+            return Entry(location, keyword, Outcome.ANNOTATION, f"says something only beside {needed}")
         if keyword == "format":
             name = schema.value[keyword]
             if self._options.formats == "ignore":
                 return Entry(location, keyword, Outcome.ANNOTATION, 'formats="ignore"')
             if name not in KNOWN_FORMATS:
                 return Entry(location, keyword, Outcome.ANNOTATION, f"{name!r} is not a known format")
+            if is_openapi(name) and not self._options.openapi:
+                return Entry(location, keyword, Outcome.ANNOTATION, f"{name!r} is a format of OpenAPI: openapi=True")
             if note_of(name):
                 return Entry(location, keyword, Outcome.RESTRICTED, note_of(name))
         detail = self._restrictions.get((location, keyword))
