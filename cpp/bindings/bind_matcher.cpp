@@ -45,9 +45,9 @@ const char* name_of(gd::FrameKind kind) {
   return "";
 }
 
-// Row `index` of a bitmask: int32, shape (batch, words), on the CPU, rows contiguous.
-uint32_t* bitmask_row(const nb::object& bitmask, int64_t index, uint32_t num_words) {
-  nb::ndarray<> array;
+// Row `index` of a bitmask: int32, shape (batch, words), on the CPU, rows contiguous. `array` is set to what owns the memory: the
+// caller keeps it until the row is written.
+uint32_t* bitmask_row(const nb::object& bitmask, int64_t index, uint32_t num_words, nb::ndarray<>& array) {
   if (!nb::try_cast<nb::ndarray<>>(bitmask, array)) {
     if (nb::ndarray<nb::ro> read_only; nb::try_cast(bitmask, read_only)) {
       throw gd::BitmaskError("the bitmask is read-only; pass a writable array, such as a copy()");
@@ -97,40 +97,62 @@ void bind_matcher(nb::module_& m) {
   nb::class_<Matcher>(m, "Matcher", "The place of one sequence in its grammar.")
       .def(
           "__init__",
-          [](Matcher* self, gd::CompiledGrammar& grammar, const std::shared_ptr<gd::Vocabulary>& vocabulary,
+          [](Matcher* self, const std::shared_ptr<gd::CompiledGrammar>& grammar, const std::shared_ptr<gd::Vocabulary>& vocabulary,
              const std::vector<int64_t>& stop_token_ids) {
             std::vector<gd::TokenId> stops = to_tokens(stop_token_ids);
             const nb::gil_scoped_release release;
-            new (self) Matcher(grammar.engine(vocabulary), std::move(stops));
+            new (self) Matcher(grammar, vocabulary, std::move(stops));
           },
           nb::arg("grammar"), nb::arg("vocabulary"), nb::arg("stop_token_ids") = std::vector<int64_t>())
       .def(
           "fill_next_token_bitmask",
           [](const Matcher& self, const nb::object& bitmask, int64_t index) {
-            uint32_t* row = bitmask_row(bitmask, index, self.vocabulary().num_words());
+            nb::ndarray<> owner;
+            uint32_t* row = bitmask_row(bitmask, index, self.vocabulary().num_words(), owner);
             const nb::gil_scoped_release release;
             self.fill(row);
           },
           nb::arg("bitmask").none(), nb::arg("index") = 0)
       .def(
-          "accept_token", [](Matcher& self, int64_t token) { return self.accept_token(to_token(token)); }, nb::arg("token_id"))
+          "accept_token",
+          [](Matcher& self, int64_t token) {
+            const gd::TokenId id = to_token(token);
+            const nb::gil_scoped_release release;
+            return self.accept_token(id);
+          },
+          nb::arg("token_id"))
       .def(
-          "accept_tokens", [](Matcher& self, const std::vector<int64_t>& tokens) { return self.accept_tokens(to_tokens(tokens)); },
+          "accept_tokens",
+          [](Matcher& self, const std::vector<int64_t>& tokens) {
+            const std::vector<gd::TokenId> ids = to_tokens(tokens);
+            const nb::gil_scoped_release release;
+            return self.accept_tokens(ids);
+          },
           nb::arg("token_ids"))
       .def(
           "validate_tokens",
-          [](Matcher& self, const std::vector<int64_t>& tokens) { return self.validate_tokens(to_tokens(tokens)); },
+          [](Matcher& self, const std::vector<int64_t>& tokens) {
+            const std::vector<gd::TokenId> ids = to_tokens(tokens);
+            const nb::gil_scoped_release release;
+            return self.validate_tokens(ids);
+          },
           nb::arg("token_ids"))
       .def(
           "accept_bytes",
-          [](Matcher& self, const nb::bytes& data) { return self.accept_bytes(std::string_view(data.c_str(), data.size())); },
+          [](Matcher& self, const nb::bytes& data) {
+            const std::string_view text(data.c_str(), data.size());
+            const nb::gil_scoped_release release;
+            return self.accept_bytes(text);
+          },
           nb::arg("data"))
       .def(
           "count_accepted_bytes",
           [](const Matcher& self, const nb::bytes& data) {
+            const std::string_view text(data.c_str(), data.size());
+            const nb::gil_scoped_release release;
             Matcher probe(self);
             size_t n = 0;
-            probe.accept_bytes(std::string_view(data.c_str(), data.size()), &n);
+            probe.accept_bytes(text, &n);
             return n;
           },
           nb::arg("data"), "How many of the bytes would be accepted; the state is unchanged.")
@@ -141,7 +163,7 @@ void bind_matcher(nb::module_& m) {
             self.rollback(static_cast<size_t>(num_steps));
           },
           nb::arg("num_steps") = 1)
-      .def("reset", &Matcher::reset)
+      .def("reset", &Matcher::reset, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "_copy_state", [](const Matcher& self) { return new Matcher(self); }, nb::rv_policy::take_ownership)
       .def("is_accepting", &Matcher::is_accepting)

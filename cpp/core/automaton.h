@@ -120,7 +120,8 @@ class Automaton {
   Containers& containers() { return containers_; }
   const Grammar& grammar() const { return grammar_; }
   uint32_t num_configs() const { return static_cast<uint32_t>(configs_.size()); }
-  size_t memory_bytes() const;
+  size_t memory_bytes() const;  // O(1)
+  bool is_nearly_full() const { return expressions_.is_nearly_full(); }
 
  private:
   static constexpr ConfigId kUnknown = 0xFFFFFFFF;

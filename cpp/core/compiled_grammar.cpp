@@ -1,5 +1,7 @@
 #include "compiled_grammar.h"
 
+#include <algorithm>
+
 #include "errors.h"
 
 namespace gd {
@@ -20,8 +22,11 @@ bool CompiledGrammar::is_empty() {
 
 std::shared_ptr<Engine> CompiledGrammar::engine(const std::shared_ptr<const Vocabulary>& vocabulary) {
   const std::lock_guard lock(mutex_);
-  for (const std::shared_ptr<Engine>& engine : engines_) {
-    if (&engine->vocabulary() == vocabulary.get()) return engine;
+  const auto found = std::find_if(engines_.begin(), engines_.end(),
+                                  [&](const std::shared_ptr<Engine>& engine) { return &engine->vocabulary() == vocabulary.get(); });
+  if (found != engines_.end()) {
+    if (!(*found)->is_full()) return *found;
+    engines_.erase(found);  // its matchers keep it; new sequences begin afresh
   }
   std::unique_ptr<Automaton> automaton;
   if (spare_ != nullptr && vocabulary->alphabet() == ByteSet::all()) {

@@ -17,7 +17,7 @@ class CompiledGrammar {
 
   // Whether no document at all is in the language.
   bool is_empty();
-  // The engine for this vocabulary, made on first use. Throws UnsatisfiableError, LimitError.
+  // The engine for this vocabulary: made on first use, and again once it has grown too large. Throws UnsatisfiableError, LimitError.
   std::shared_ptr<Engine> engine(const std::shared_ptr<const Vocabulary>& vocabulary);
 
  private:

@@ -338,7 +338,10 @@ uint32_t Containers::add_used(uint32_t set, TextId text) {
   for (const TextId t : used) hash = combine(hash, t);
   const uint32_t next = static_cast<uint32_t>(used_sets_.size());
   const uint32_t id = used_index_.find_or_add(hash, next, [&](uint32_t other) { return used_sets_[other] == used; });
-  if (id == next) used_sets_.push_back(std::move(used));
+  if (id == next) {
+    used_bytes_ += sizeof(used) + used.capacity() * sizeof(TextId);
+    used_sets_.push_back(std::move(used));
+  }
   return id;
 }
 
@@ -378,17 +381,14 @@ const Containers::Menu& Containers::menu(RegisterId id) {
     menu->spare.push_back(can_spare(id, p));
     if (menu->spare.back()) menu->empty = false;
   }
+  menu_bytes_ += sizeof(Menu) + menu->names.capacity() * 8 + menu->patterns.capacity() * 4;
   menus_[id] = std::move(menu);
   return *menus_[id];
 }
 
 size_t Containers::memory_bytes() const {
-  size_t bytes = registers_.capacity() * sizeof(Register) + register_index_.memory_bytes();
-  bytes += entries_.size() * 96 + used_sets_.size() * 64 + seen_sets_.size() * 48;
-  for (const auto& menu : menus_) {
-    if (menu != nullptr) bytes += sizeof(Menu) + menu->names.capacity() * 8 + menu->patterns.capacity() * 4;
-  }
-  return bytes;
+  return registers_.size() * (sizeof(Register) + 32) + register_index_.memory_bytes() + entries_.size() * 96 + used_bytes_ +
+         menu_bytes_ + seen_sets_.size() * 48 + texts_.memory_bytes();
 }
 
 }  // namespace gd

@@ -38,6 +38,7 @@ class TextPool {
   bool is_within(TextId text, const ByteSet& alphabet) const;
   uint32_t length(TextId text) const { return texts_[text].length; }
   uint32_t size() const { return static_cast<uint32_t>(texts_.size()); }
+  size_t memory_bytes() const { return texts_.size() * sizeof(Text) + index_.memory_bytes(); }
 
  private:
   struct Text {
@@ -109,7 +110,7 @@ class Containers {
   TextPool& texts() { return texts_; }
   bool all_spellable() const { return full_alphabet_; }
 
-  size_t memory_bytes() const;
+  size_t memory_bytes() const;  // O(1)
 
  private:
   struct Info {  // what is derived from a container node once
@@ -177,6 +178,8 @@ class Containers {
   HashIndex used_index_;
   std::unordered_map<uint64_t, std::vector<Entry>> entries_;
   std::vector<std::unique_ptr<Menu>> menus_;
+  size_t menu_bytes_ = 0;
+  size_t used_bytes_ = 0;
 };
 
 }  // namespace gd

@@ -345,6 +345,12 @@ void Engine::set_memo_limit(size_t bytes) {
   memo_bytes_ = 0;
 }
 
+bool Engine::is_full() {
+  constexpr size_t kMostBytes = size_t{96} << 20;
+  const std::lock_guard lock(mutex_);
+  return automaton_->is_nearly_full() || automaton_->memory_bytes() > kMostBytes;
+}
+
 size_t Engine::memory_bytes() {
   const std::lock_guard lock(mutex_);
   return automaton_->memory_bytes() + memo_bytes_;

@@ -24,6 +24,7 @@ class Engine {
          std::unique_ptr<Automaton> automaton);
 
   const Vocabulary& vocabulary() const { return *vocabulary_; }
+  const std::shared_ptr<const Vocabulary>& shared_vocabulary() const { return vocabulary_; }
   ConfigId start() const { return automaton_->start(); }
 
   // The configuration behind `bytes`, Automaton::kDead if they leave the language. `num_accepted` (may be null) tells how many
@@ -47,6 +48,8 @@ class Engine {
   // Turns the memory of masks off or on (for tests: answers must not depend on it) and forgets what is remembered.
   void set_memo_limit(size_t bytes);
   size_t memory_bytes();
+  // Whether the automaton has grown so much that new sequences should begin with a fresh engine.
+  bool is_full();
 
  private:
   struct Place {  // of a walk: the configuration at one depth, and the bytes that may lead on from it

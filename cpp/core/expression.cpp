@@ -1,11 +1,18 @@
 #include "expression.h"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
 #include <unordered_set>
 
 #include "errors.h"
 
 namespace gd {
+namespace {
+
+constexpr size_t kMaxSearch = 50000;  // states of one search for a match: about two seconds of compile time
+
+}  // namespace
 
 ExpressionPool::ExpressionPool(const ByteSet& alphabet, uint32_t max_states)
     : alphabet_(alphabet), full_alphabet_(alphabet == ByteSet::all()), max_states_(max_states) {
@@ -42,10 +49,6 @@ ExprId ExpressionPool::intern(const Expr& e, uint64_t hash) {
     return o.a == e.a && o.c == e.c && o.d == e.d;
   });
   if (id == next) {
-    if (next >= max_states_) {
-      throw LimitError("max_states", "the automaton needs more than " + std::to_string(max_states_) +
-                                         " states; simplify the pattern or raise Limits.max_states");
-    }
     exprs_.push_back(e);
     rows_.emplace_back();
     hashes_.emplace_back();
@@ -424,7 +427,15 @@ void ExpressionPool::refine(ExprId id, std::array<uint16_t, 256>& classes, uint3
   }
 }
 
+// Called before a state is worked on, never in the middle: what is interned stays whole.
+void ExpressionPool::check_size() const {
+  if (exprs_.size() < max_states_) return;
+  throw LimitError("max_states", "the automaton needs more than " + std::to_string(max_states_) +
+                                     " states; simplify the pattern or raise Limits.max_states");
+}
+
 const ExprId* ExpressionPool::build_row(ExprId id) {
+  check_size();
   std::array<uint16_t, 256> classes{};
   uint32_t num_classes = 1;
   refine(id, classes, num_classes);
@@ -496,13 +507,35 @@ bool ExpressionPool::is_nonempty(ExprId id) {
   return result;
 }
 
-// Breadth-first over derivatives, until one is known to be non-empty. Everything on the way there is non-empty;
-// if there is no way, nothing that was reached is.
+// Over derivatives, until one is known to be non-empty: first those in which the fewest conjuncts still ask for something, so that many
+// conjuncts are met one after another and not in all orders. Everything on the way is non-empty; if there is no way, nothing
+// that was reached is.
 bool ExpressionPool::search_nonempty(ExprId start) {
-  std::vector<std::pair<ExprId, uint32_t>> queue{{start, 0}};  // state, index of its predecessor
+  struct Reached {
+    ExprId id;
+    uint32_t from;  // index of its predecessor
+  };
+  std::vector<Reached> reached{{start, 0}};
   std::unordered_set<ExprId> seen{start};
-  for (size_t head = 0; head < queue.size(); ++head) {
-    const ExprId id = queue[head].first;
+  const auto wanting = [&](ExprId id) {
+    const Expr& e = exprs_[id];
+    if (e.kind != Kind::kIntersect) return uint32_t{1};
+    uint32_t n = 0;
+    for (const ExprId part : parts(e)) n += exprs_[part].nullable ? 0 : 1;
+    return n;
+  };
+  using Entry = std::pair<uint32_t, uint32_t>;  // conjuncts that ask for something, index in `reached`
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+  queue.emplace(wanting(start), 0);
+  while (!queue.empty()) {
+    check_size();
+    if (reached.size() > kMaxSearch) {
+      throw LimitError("max_states", "deciding whether patterns exclude each other takes more than " + std::to_string(kMaxSearch) +
+                                         " states; simplify the patterns that hold together");
+    }
+    const uint32_t head = queue.top().second;
+    queue.pop();
+    const ExprId id = reached[head].id;
     std::array<uint16_t, 256> classes{};
     uint32_t num_classes = 1;
     refine(id, classes, num_classes);
@@ -519,18 +552,19 @@ bool ExpressionPool::search_nonempty(ExprId start) {
         if (!hit) continue;
       }
       if (hit) {
-        for (size_t i = head;; i = queue[i].second) {
-          exprs_[queue[i].first].nonempty = Tri::kYes;
+        for (uint32_t i = head;; i = reached[i].from) {
+          exprs_[reached[i].id].nonempty = Tri::kYes;
           if (i == 0) break;
         }
         return true;
       }
       if (exprs_[target].nonempty != Tri::kNo && seen.insert(target).second) {
-        queue.emplace_back(target, static_cast<uint32_t>(head));
+        reached.push_back({target, head});
+        queue.emplace(wanting(target), static_cast<uint32_t>(reached.size() - 1));
       }
     }
   }
-  for (const auto& [id, from] : queue) exprs_[id].nonempty = Tri::kNo;
+  for (const Reached& r : reached) exprs_[r.id].nonempty = Tri::kNo;
   return false;
 }
 

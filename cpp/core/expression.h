@@ -76,6 +76,7 @@ class ExpressionPool {
   bool ends_with(ExprId e, ExprId tail) const;
 
   size_t memory_bytes() const { return memory_bytes_ + index_.memory_bytes(); }
+  bool is_nearly_full() const { return exprs_.size() > max_states_ / 4 * 3; }
   uint32_t num_states() const { return static_cast<uint32_t>(exprs_.size()); }
 
  private:
@@ -114,6 +115,7 @@ class ExpressionPool {
   void refine(ExprId e, std::array<uint16_t, 256>& classes, uint32_t& num_classes);
   static void split(const ByteSet& set, std::array<uint16_t, 256>& classes, uint32_t& num_classes);
   bool search_nonempty(ExprId e);
+  void check_size() const;
 
   ByteSet alphabet_;
   bool full_alphabet_;

@@ -7,15 +7,20 @@
 
 namespace gd {
 
-Matcher::Matcher(std::shared_ptr<Engine> engine, std::vector<TokenId> stop_tokens)
-    : engine_(std::move(engine)), stop_tokens_(std::move(stop_tokens)), config_(engine_->start()) {
-  if (stop_tokens_.empty()) stop_tokens_ = vocabulary().stop_tokens();
+Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::shared_ptr<const Vocabulary> vocabulary,
+                 std::vector<TokenId> stop_tokens)
+    : grammar_(std::move(grammar)),
+      engine_(grammar_->engine(vocabulary)),
+      stop_tokens_(std::move(stop_tokens)),
+      config_(engine_->start()) {
+  if (stop_tokens_.empty()) stop_tokens_ = this->vocabulary().stop_tokens();
   for (const TokenId token : stop_tokens_) check_range(token);
   std::sort(stop_tokens_.begin(), stop_tokens_.end());
 }
 
 Matcher::Matcher(const Matcher& other)
-    : engine_(other.engine_),
+    : grammar_(other.grammar_),
+      engine_(other.engine_),
       stop_tokens_(other.stop_tokens_),
       config_(other.config_),
       terminated_(other.terminated_),
@@ -68,19 +73,22 @@ bool Matcher::accept_token(TokenId token) {
 
 bool Matcher::accept_tokens(const std::vector<TokenId>& tokens) {
   for (const TokenId token : tokens) check_range(token);
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    if (accept_token(tokens[i])) continue;
-    rollback(i);
-    return false;
+  Matcher probe(*this);  // so that a limit passed on the way leaves this one as it was
+  for (const TokenId token : tokens) {
+    if (!probe.accept_token(token)) return false;
   }
+  std::swap(config_, probe.config_);
+  std::swap(terminated_, probe.terminated_);
+  std::swap(last_, probe.last_);
+  std::swap(num_steps_, probe.num_steps_);
   return true;
 }
 
-size_t Matcher::validate_tokens(const std::vector<TokenId>& tokens) {
+size_t Matcher::validate_tokens(const std::vector<TokenId>& tokens) const {
   for (const TokenId token : tokens) check_range(token);
+  Matcher probe(*this);
   size_t n = 0;
-  while (n < tokens.size() && accept_token(tokens[n])) ++n;
-  rollback(n);
+  while (n < tokens.size() && probe.accept_token(tokens[n])) ++n;
   return n;
 }
 
@@ -106,17 +114,18 @@ void Matcher::rollback(size_t num_steps) {
     terminated_ = step->terminated_before;
     last_ = step->previous;
     --num_steps_;
-    // The step gives up its hold on the one before it only if it goes away itself.
+    // This matcher's hold moves from the step to the one before it: taken first, so that nobody else can free it in between.
+    if (last_ != nullptr) last_->references.fetch_add(1, std::memory_order_relaxed);
     if (step->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      if (last_ != nullptr) last_->references.fetch_sub(1, std::memory_order_relaxed);  // the step's own hold goes with it
       delete step;
-    } else if (last_ != nullptr) {
-      last_->references.fetch_add(1, std::memory_order_relaxed);
     }
   }
 }
 
 void Matcher::reset() {
   release();
+  engine_ = grammar_->engine(engine_->shared_vocabulary());  // a fresh one, if this one is full
   config_ = engine_->start();
   terminated_ = false;
 }

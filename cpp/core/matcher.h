@@ -8,14 +8,14 @@
 #include <string_view>
 #include <vector>
 
-#include "engine.h"
+#include "compiled_grammar.h"
 
 namespace gd {
 
 class Matcher {
  public:
   // `stop_tokens`: what ends the sequence; empty means the vocabulary's own. Throws MatcherError if one is out of range.
-  Matcher(std::shared_ptr<Engine> engine, std::vector<TokenId> stop_tokens);
+  Matcher(std::shared_ptr<CompiledGrammar> grammar, std::shared_ptr<const Vocabulary> vocabulary, std::vector<TokenId> stop_tokens);
   Matcher(const Matcher& other);  // fork: O(1), the history is shared
   Matcher& operator=(const Matcher&) = delete;
   ~Matcher() { release(); }
@@ -25,7 +25,7 @@ class Matcher {
   bool accept_token(TokenId token);
   bool accept_tokens(const std::vector<TokenId>& tokens);  // all or nothing
   bool accept_bytes(std::string_view bytes, size_t* num_accepted = nullptr);
-  size_t validate_tokens(const std::vector<TokenId>& tokens);  // how many would be accepted
+  size_t validate_tokens(const std::vector<TokenId>& tokens) const;  // how many would be accepted
 
   void rollback(size_t num_steps);  // throws MatcherError if there are fewer steps
   void reset();
@@ -54,6 +54,7 @@ class Matcher {
   void check_range(TokenId token) const;
   void release();
 
+  std::shared_ptr<CompiledGrammar> grammar_;
   std::shared_ptr<Engine> engine_;
   std::vector<TokenId> stop_tokens_;
   ConfigId config_;

@@ -9,6 +9,7 @@ namespace gd {
 namespace {
 
 constexpr size_t kMaxTokenBytes = 65535;
+constexpr uint32_t kMaxSize = 0x7FFFFFFF;
 constexpr size_t kMaxTableBytes = size_t{192} << 20;  // of the 256 MB that all caches of a vocabulary may hold
 
 }  // namespace
@@ -51,6 +52,9 @@ Vocabulary::Vocabulary(std::vector<std::optional<std::string>> tokens, std::vect
     : tokens_(std::move(tokens)), stop_tokens_(std::move(stop_tokens)), size_(size) {
   std::sort(stop_tokens_.begin(), stop_tokens_.end());
   stop_tokens_.erase(std::unique(stop_tokens_.begin(), stop_tokens_.end()), stop_tokens_.end());
+  if (size_ > kMaxSize) {
+    throw VocabularyError("size is " + std::to_string(size_) + "; the most is " + std::to_string(kMaxSize));
+  }
   if (tokens_.size() > size_) {
     throw VocabularyError("size is " + std::to_string(size_) + ", but there are " + std::to_string(tokens_.size()) + " tokens");
   }
