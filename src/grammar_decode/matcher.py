@@ -34,7 +34,8 @@ class GrammarMatcher:
     ) -> None:
         _check_types(grammar, vocabulary)
         stops = [] if stop_token_ids is None else list(stop_token_ids)
-        self._bind(grammar, vocabulary, _core.Matcher(grammar._core_grammar, vocabulary._core_vocabulary, stops))
+        index = vocabulary._core_vocabulary_for(stops)
+        self._bind(grammar, vocabulary, _core.Matcher(grammar._core_grammar, index, stops))
 
     def _bind(self, grammar: Grammar, vocabulary: Vocabulary, matcher: _core.Matcher) -> None:
         self.grammar = grammar

@@ -7,6 +7,7 @@ Constructors, comparison and ``copy_*`` are exact, everything else goes through 
 from __future__ import annotations
 
 from collections.abc import Iterable
+import math
 from decimal import Decimal
 from math import gcd
 
@@ -22,6 +23,11 @@ def exact(value: int | float | Decimal) -> Decimal:
     Floats that are not finite (``1e400`` read by Python) give an infinite Decimal.
     """
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+
+
+def is_finite(value: int | float | Decimal) -> bool:
+    """Whether the value is a number at all. An int always is, also one that is too large for a float."""
+    return isinstance(value, int) or math.isfinite(value)
 
 
 def _scaled(value: Decimal) -> tuple[int, int]:

@@ -7,7 +7,6 @@ Nothing here looks at two schema objects at once, or at what is inside a value.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
@@ -42,6 +41,7 @@ from grammar_decode.json_schema.claims import (
     Unevaluated,
     Unique,
 )
+from grammar_decode.json_schema.decimals import is_finite
 from grammar_decode.json_schema.document import Document, Json, Schema, Scope, shown
 from grammar_decode.json_schema.formats import NUMBER_FORMATS, STRING_FORMATS, is_openapi
 from grammar_decode.json_schema.formula import FALSE, Formula, Formulas
@@ -194,13 +194,13 @@ class Reader:
     def count(self, schema: Schema, keyword: str, argument: Json) -> int:
         """A non-negative integer (2.0 is one)."""
         number = isinstance(argument, (int, float, Decimal)) and not isinstance(argument, bool)
-        if number and math.isfinite(argument) and argument >= 0 and argument == int(argument):
+        if number and is_finite(argument) and argument >= 0 and argument == int(argument):
             return int(argument)
         raise self.wrong(schema, keyword, "a non-negative integer", argument)
 
     def decimal(self, schema: Schema, keyword: str, argument: Json) -> Decimal:
         """A finite number."""
-        if isinstance(argument, (int, float, Decimal)) and not isinstance(argument, bool) and math.isfinite(argument):
+        if isinstance(argument, (int, float, Decimal)) and not isinstance(argument, bool) and is_finite(argument):
             return exact(argument)
         raise self.wrong(schema, keyword, "a number", argument)
 

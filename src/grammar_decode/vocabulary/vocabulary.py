@@ -28,6 +28,9 @@ _MAX_TOKEN_BYTES = 2**16 - 1  # a depth of the kernel's trie
 _NO_TEXT = 0xFFFFFFFF
 
 
+_MAX_OTHERS = 4  # sets of stop tokens with text that are indexed at the same time
+
+
 class Vocabulary:
     """The tokens of a model, by id. Immutable, so any number of threads may share one; build it once per model.
 
@@ -60,6 +63,7 @@ class Vocabulary:
             )
         self._content_hash: str | None = None
         self._core: _core.Vocabulary | None = None
+        self._others: dict[frozenset[int], _core.Vocabulary] = {}  # see _core_vocabulary_for
         self._lock = threading.Lock()
 
     @classmethod
@@ -163,6 +167,28 @@ class Vocabulary:
 
                 self._core = _core.Vocabulary(list(self._token_bytes), list(self._stop_token_ids), self._size)
             return self._core
+
+    def _core_vocabulary_for(self, stop_token_ids: Sequence[int]) -> _core.Vocabulary:
+        """The index for sequences that end with other stop tokens than the vocabulary's own.
+
+        A stop token is never text, so where one of them has text, the tokens that can finish a document are fewer, and
+        the index is another one (the last few are kept).
+        """
+        text = [i for i in stop_token_ids if 0 <= i < len(self._token_bytes) and self._token_bytes[i]]
+        if not text:
+            return self._core_vocabulary
+        from grammar_decode import _core
+
+        key = frozenset(text)
+        with self._lock:
+            if key not in self._others:
+                tokens = list(self._token_bytes)
+                for token_id in key:
+                    tokens[token_id] = None
+                if len(self._others) == _MAX_OTHERS:
+                    self._others.pop(next(iter(self._others)))
+                self._others[key] = _core.Vocabulary(tokens, list(self._stop_token_ids), self._size)
+            return self._others[key]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self._token_bytes, self._stop_token_ids, self._size)
