@@ -16,10 +16,9 @@ def test_an_integer_too_large_for_a_float_is_a_number(keyword: str) -> None:
     schema = {"type": "number", keyword: 10**400}
     try:
         grammar = gd.compile_json_schema(schema)
-    except gd.SchemaError as error:
-        assert isinstance(error, (gd.UnsatisfiableSchema, gd.SchemaTooComplex))
-    else:
-        assert gd.GrammarMatcher(grammar, BYTES).accept_bytes(b"0")
+    except (gd.UnsatisfiableSchema, gd.SchemaTooComplex):
+        return
+    assert gd.GrammarMatcher(grammar, BYTES).accept_bytes(b"0")
 
 
 def test_many_patterns_that_hold_together_are_not_met_in_all_orders() -> None:

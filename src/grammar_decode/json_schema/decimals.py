@@ -6,8 +6,8 @@ Constructors, comparison and ``copy_*`` are exact, everything else goes through 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 import math
+from collections.abc import Iterable
 from decimal import Decimal
 from math import gcd
 
