@@ -1,6 +1,6 @@
 """JSON Schema to the IR.
 
-Reading order: `keywords`, `document`, `claims`, `formula`, `read`, `combine`, `lower`, `compile`.
+Reading order: `keywords`, `document`, `claims`, `formula`, `read`, `evaluated`, `combine`, `lower`, `compile`.
 """
 
 from grammar_decode.json_schema.compile import compile_schema

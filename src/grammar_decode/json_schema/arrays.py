@@ -18,7 +18,6 @@ from grammar_decode.json_schema.claims import (
     MostItem,
     Rest,
     SomeItem,
-    Unevaluated,
     Unique,
 )
 from grammar_decode.json_schema.combine import Combiner
@@ -139,11 +138,11 @@ class _ArrayLowering(Simplifier[_Facts]):
             if record.times < facts.low:
                 return FALSE
             return TRUE if facts.high is not None and record.times >= facts.high else claim
-        assert isinstance(record, (Unique, Unevaluated)), record
-        if isinstance(record, Unique) and facts.high is not None and facts.high <= 1:
+        assert isinstance(record, Unique), record
+        if facts.high is not None and facts.high <= 1:
             return TRUE if record.positive else FALSE
         schema, keyword = self.combiner.reader.origins[claim]
-        hint = "Remove it and check the result afterwards." if keyword == "uniqueItems" else None
+        hint = "Remove it and check the result afterwards."
         raise UnsupportedSchema(f"{keyword!r} is not enforced yet", location=schema.at(keyword), hint=hint)
 
     def _settled_items(self, claim: Formula, record: Item | Rest | MostItem, facts: _Facts) -> Formula:

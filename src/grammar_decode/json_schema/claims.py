@@ -129,12 +129,6 @@ class Unique(NamedTuple):
     positive: bool
 
 
-class Unevaluated(NamedTuple):
-    """A placeholder for unevaluatedItems and unevaluatedProperties, which are not enforced yet."""
-
-    keyword: str
-
-
 # ---- objects and arrays ---------------------------------------------------------------------------------------------
 
 
@@ -219,4 +213,4 @@ ObjectClaim: TypeAlias = Member | Some | Most | Has | Lacks | CountMin | CountMa
 ArrayClaim: TypeAlias = Item | Rest | SomeItem | MostItem | CountMin | CountMax | Unique
 NumberClaim: TypeAlias = Bound | Integral | Multiple | OneNumber
 StringClaim: TypeAlias = Length | Pattern | Text | Format
-Claim: TypeAlias = ObjectClaim | ArrayClaim | NumberClaim | StringClaim | Truth | Unevaluated
+Claim: TypeAlias = ObjectClaim | ArrayClaim | NumberClaim | StringClaim | Truth

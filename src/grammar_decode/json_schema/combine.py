@@ -36,9 +36,20 @@ from grammar_decode.json_schema.claims import (
     SomeItem,
 )
 from grammar_decode.json_schema.document import Document, Json, Schema
+from grammar_decode.json_schema.evaluated import Evaluation
 from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas, Or
 from grammar_decode.json_schema.keywords import Dialect, keywords_of
-from grammar_decode.json_schema.read import AllOf, AnyOf, Apply, Conditional, Expression, OneOf, Reader, Reading
+from grammar_decode.json_schema.read import (
+    AllOf,
+    AnyOf,
+    Apply,
+    Conditional,
+    Expression,
+    OneOf,
+    Reader,
+    Reading,
+    Unevaluated,
+)
 from grammar_decode.json_schema.scalars import Numbers, truths
 from grammar_decode.json_schema.strings import Strings
 from grammar_decode.limits import Limits
@@ -82,6 +93,7 @@ class Combiner:
         self._contents: dict[Any, int] = {}
         self._targets: dict[Literal, Literal] = {}
         self._canonical: dict[int, Literal] = {}
+        self._evaluation = Evaluation(document, reader, formulas, self.formula, self.speaks_of)
 
     # ---- formulas ----
 
@@ -131,7 +143,7 @@ class Combiner:
                 reading = self.reader.read(top)
                 waiting: list[int] = []
                 if reading.types & json_type and top not in path:
-                    waiting = [n for n in _needed(reading, json_type) if (json_type, n) not in done]
+                    waiting = [n for n in self._needed(reading, json_type) if (json_type, n) not in done]
                 if not waiting:
                     done[key] = self._evaluated(json_type, reading)
                     path.discard(top)
@@ -147,6 +159,26 @@ class Combiner:
         finally:
             self._under_way.difference_update((json_type, n) for n in path)
         return done[json_type, number]
+
+    def _needed(self, reading: Reading, json_type: int) -> Iterator[int]:
+        """The schemas whose formulas the reading is made of."""
+        stack = [part for types, part in reading.parts if types & json_type]
+        while stack:
+            part = stack.pop()
+            if isinstance(part, Apply):
+                literals: tuple[Literal, ...] = (part.literal,)
+            elif isinstance(part, OneOf):
+                literals = part.literals
+            elif isinstance(part, Conditional):
+                literals = tuple(part)
+            elif isinstance(part, Unevaluated):
+                yield from self._evaluation.needed(json_type, part.number)
+                continue
+            else:
+                if isinstance(part, (AnyOf, AllOf)):
+                    stack.extend(part.parts)
+                continue
+            yield from (literal >> 1 for literal in literals if literal > ALWAYS)
 
     def _check_path(self, path: set[int], waiting: list[int], top: int) -> None:
         if not path.isdisjoint(waiting):
@@ -181,6 +213,8 @@ class Combiner:
         if isinstance(expression, OneOf):
             ties = expression.ties if json_type == OBJECT else ()
             return self._exactly_one(json_type, [self.formula(json_type, lit) for lit in expression.literals], ties)
+        if isinstance(expression, Unevaluated):
+            return self._evaluation.unevaluated(json_type, expression.number, expression.literal)
         condition = self.formula(json_type, expression.condition)
         then = self.formula(json_type, expression.then)
         otherwise = self.formula(json_type, expression.otherwise)
@@ -415,24 +449,6 @@ class Combiner:
         if isinstance(record, SomeItem):
             return formulas.some_item(record.start, literal, record.times)
         return formulas.most_item(record.start, literal, record.times)
-
-
-def _needed(reading: Reading, json_type: int) -> Iterator[int]:
-    """The schemas whose formulas the reading is made of."""
-    stack = [part for types, part in reading.parts if types & json_type]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, Apply):
-            literals: tuple[Literal, ...] = (part.literal,)
-        elif isinstance(part, OneOf):
-            literals = part.literals
-        elif isinstance(part, Conditional):
-            literals = tuple(part)
-        else:
-            if isinstance(part, (AnyOf, AllOf)):
-                stack.extend(part.parts)
-            continue
-        yield from (literal >> 1 for literal in literals if literal > ALWAYS)
 
 
 def _schema_content(value: Json, dialect: Dialect, budget: list[int]) -> Any:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin
 
-from grammar_decode.errors import SchemaError, UnsupportedSchema
+from grammar_decode.errors import SchemaError, SchemaTooComplex, UnsupportedSchema
 from grammar_decode.json_schema.claims import ALWAYS, NEVER, Literal
 from grammar_decode.json_schema.keywords import Dialect, dialect_of, keywords_of
 
@@ -62,7 +62,7 @@ class Scope:
 class Schema:
     """One schema object, with a number. ``scope`` and ``path`` say where it stands."""
 
-    __slots__ = ("number", "parent", "path", "scope", "value")
+    __slots__ = ("depth", "number", "parent", "path", "scope", "value")
 
     def __init__(self, number: int, value: Mapping[str, Json], scope: Scope, parent: Schema | None, path: Path) -> None:
         self.number = number
@@ -70,6 +70,7 @@ class Schema:
         self.scope = scope
         self.parent = parent
         self.path = path  # from the parent, or from the root of the scope
+        self.depth: int = 0 if parent is None else parent.depth + 1
 
     @property
     def location(self) -> str:
@@ -98,7 +99,10 @@ class Document:
     reached through different resources is then several schemas.
     """
 
-    def __init__(self, root: Json, resources: Mapping[str, Json] | None = None, *, dynamic: bool = False) -> None:
+    def __init__(
+        self, root: Json, resources: Mapping[str, Json] | None = None, *, dynamic: bool = False, max_depth: int = 200
+    ) -> None:
+        self.max_depth = max_depth
         self.resources = resources or {}
         self.dynamic = dynamic
         self.schemas: list[Schema] = []
@@ -118,6 +122,13 @@ class Document:
 
     def _new(self, value: Mapping[str, Json], scope: Scope, parent: Schema | None, path: Path) -> Schema:
         schema = Schema(len(self.schemas), value, scope, parent, path)
+        if schema.depth > self.max_depth:
+            raise SchemaTooComplex(
+                f"more than {self.max_depth} schemas stand inside each other",
+                limit="max_depth",
+                location=schema.location,
+                hint="Use $defs and $ref, or raise Limits.max_depth.",
+            )
         self.schemas.append(schema)
         return schema
 
@@ -154,9 +165,9 @@ class Document:
             self._constants[id(value)] = known
         return 2 * known.number + 1
 
-    def one_of_values(self, owner: Schema, values: list[Json], *path: str | int) -> Literal:
-        """The literal of a new schema ``{"enum": values}``, for values that ``owner`` speaks of at ``path``."""
-        return 2 * self._new({"enum": values}, self.constant_scope, owner, path).number + 1
+    def made(self, owner: Schema, value: Mapping[str, Json], *path: str | int) -> Literal:
+        """The literal of a new schema, which is what ``owner`` says at ``path``."""
+        return 2 * self._new(value, self.constant_scope, owner, path).number + 1
 
     # ---- dialects and embedded resources ----
 

@@ -37,7 +37,6 @@ from grammar_decode.json_schema.claims import (
     SomeItem,
     Text,
     Truth,
-    Unevaluated,
     Unique,
 )
 
@@ -309,7 +308,6 @@ _NEGATE: dict[type, Callable[[Formulas, Any], Formula]] = {
     CountMin: lambda t, c: t.count_max(c.times - 1),
     CountMax: lambda t, c: t.count_min(c.times + 1),
     Unique: lambda t, c: t.claim(Unique(not c.positive)),
-    Unevaluated: lambda t, c: t.claim(c),
     Truth: lambda t, c: t.claim(Truth(not c.value)),
     Bound: lambda t, c: t.claim(Bound(c.value, not c.upper, not c.inclusive)),
     Integral: lambda t, c: t.claim(Integral(not c.positive)),

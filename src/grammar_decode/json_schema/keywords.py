@@ -119,7 +119,7 @@ TABLE: tuple[Keyword, ...] = (
     Keyword("maxProperties", "enforced"),
     Keyword("dependentRequired", "enforced", since=2019),
     Keyword("dependencies", "enforced", until=7, holds="map or names"),
-    Keyword("unevaluatedProperties", "unsupported", since=2019, holds="schema", note="not enforced yet"),
+    Keyword("unevaluatedProperties", "enforced", since=2019, holds="schema"),
     # arrays
     Keyword("items", "enforced", holds="list or schema"),
     Keyword("prefixItems", "enforced", since=2020, holds="list"),
@@ -130,7 +130,7 @@ TABLE: tuple[Keyword, ...] = (
     Keyword("minContains", "enforced", since=2019),
     Keyword("maxContains", "enforced", since=2019),
     Keyword("uniqueItems", "unsupported", note="enforced where an array has at most one item"),
-    Keyword("unevaluatedItems", "unsupported", since=2019, holds="schema", note="not enforced yet"),
+    Keyword("unevaluatedItems", "enforced", since=2019, holds="schema"),
     # numbers
     *_rows("enforced", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
     # strings

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
-from grammar_decode.errors import SchemaTooComplex, UnsupportedSchema
+from grammar_decode.errors import SchemaTooComplex
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.build import Builder
 from grammar_decode.json_schema.claims import (
@@ -29,7 +29,6 @@ from grammar_decode.json_schema.claims import (
     Others,
     Some,
     Spelled,
-    Unevaluated,
 )
 from grammar_decode.json_schema.combine import Combiner
 from grammar_decode.json_schema.containers import MOST_STEPS, Conditions, Impossible, IrClaim, Simplifier
@@ -307,9 +306,6 @@ class _ObjectLowering(Simplifier[_Facts]):
             if record.times < least:
                 return FALSE
             return TRUE if facts.high is not None and record.times >= facts.high else claim
-        if isinstance(record, Unevaluated):
-            schema, keyword = self.combiner.reader.origins[claim]
-            raise UnsupportedSchema(f"{keyword!r} is not enforced yet", location=schema.at(keyword))
         assert isinstance(record, Order), record
         return TRUE
 

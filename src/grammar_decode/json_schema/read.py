@@ -38,7 +38,6 @@ from grammar_decode.json_schema.claims import (
     Spelled,
     Text,
     Truth,
-    Unevaluated,
     Unique,
 )
 from grammar_decode.json_schema.decimals import is_finite
@@ -85,8 +84,15 @@ class Conditional(NamedTuple):
     otherwise: Literal
 
 
+class Unevaluated(NamedTuple):
+    """The keys or items that the schema object of this number does not evaluate satisfy the literal."""
+
+    number: int
+    literal: Literal
+
+
 # A formula is an int, see `formula.py`.
-Expression: TypeAlias = Formula | Apply | AllOf | AnyOf | OneOf | Conditional
+Expression: TypeAlias = Formula | Apply | AllOf | AnyOf | OneOf | Conditional | Unevaluated
 
 
 class Reading:
@@ -119,7 +125,7 @@ class Reading:
 
     def apply(self, types: int, expression: Expression) -> None:
         """Add what is said through other schemas."""
-        several = isinstance(expression, (AnyOf, OneOf, Conditional))
+        several = isinstance(expression, (AnyOf, OneOf, Conditional, Unevaluated))
         (self.alternatives if several else self.parts).append((types, expression))
         self.applies = True
 
@@ -158,6 +164,7 @@ class Reader:
         self.origins: dict[Formula, tuple[Schema, str]] = {}
         self.pattern_origins: dict[str, tuple[Schema, str]] = {}
         self.integral = formulas.claim(Integral(True))
+        self._unions: dict[tuple[Literal, ...], Literal] = {}
         self._scope: Scope | None = None
         self._handlers: dict[str, _Handler] = {}
 
@@ -227,6 +234,22 @@ class Reader:
         self.origins.setdefault(formula, (schema, keyword))
         self.origins.setdefault(self.formulas.negate(formula), (schema, keyword))
         return formula
+
+    def union(self, owner: Schema, literals: Sequence[Literal], *path: str | int) -> Literal:
+        """The literal of a schema that says at least one of the literals."""
+        if ALWAYS in literals:
+            return ALWAYS
+        parts = tuple(sorted({literal for literal in literals if literal != NEVER}))
+        if len(parts) <= 1:
+            return parts[0] if parts else NEVER
+        known = self._unions.get(parts)
+        if known is None:
+            literal = self.document.made(owner, {"anyOf": list(parts)}, *path)
+            reading = self.readings[literal >> 1] = Reading()
+            reading.apply(EVERY_TYPE, AnyOf(tuple(map(Apply, parts))))
+            reading.parts += reading.alternatives
+            known = self._unions[parts] = literal
+        return known
 
     # ---- values as claims (enum, const) ----
 
@@ -397,7 +420,7 @@ def _ties(reader: Reader, schema: Schema, alternatives: list[Json]) -> tuple[For
     ties = []
     for names in _names(alternatives, mapping, schema.scope.base):
         if names:
-            literal = document.one_of_values(schema, names, "discriminator")
+            literal = document.made(schema, {"enum": names}, "discriminator")
             ties.append(formulas.conjunction([formulas.claim(Has(name)), formulas.member(name, literal)]))
         else:
             ties.append(FALSE)
@@ -602,9 +625,9 @@ def _dependencies(reader: Reader, schema: Schema, argument: Json, reading: Readi
 
 def _unevaluated(keyword: str, json_type: int) -> _Handler:
     def unevaluated(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
-        if reader.document.child(schema, argument, keyword) != ALWAYS:
-            claim = reader.formulas.claim(Unevaluated(keyword))
-            reading.parts.append((json_type, reader.claim_at(schema, keyword, claim)))
+        literal = reader.document.child(schema, argument, keyword)
+        if literal != ALWAYS:
+            reading.apply(json_type, Unevaluated(schema.number, literal))
 
     return unevaluated
 
