@@ -12,8 +12,10 @@ from dataclasses import dataclass
 class Limits:
     """The defaults take every schema of the public benchmarks; raise one where your schemas are trusted."""
 
-    #: Nested subschemas (and nested groups of one pattern): keeps recursion off the C and Python stacks.
+    #: Schemas inside each other that speak of one value, and nested groups of a pattern: keeps recursion off the stack.
     max_depth: int = 200
+    #: Schemas (and parts of a constant) that stand inside each other at all: the time to name a place grows with it.
+    max_nesting: int = 1_500
     #: Value nodes of one grammar: bounds memory and the time of the emptiness fixpoint.
     max_nodes: int = 200_000
     #: Claim sets that one key or item class may have (`anyOf` branches that meet on one property).

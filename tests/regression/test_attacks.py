@@ -82,3 +82,13 @@ def test_memory_of_an_engine_stays_bounded_over_many_documents() -> None:
         keys = ",".join(f'"key {document} {i} {"x" * 20}":1' for i in range(8))
         assert matcher.accept_bytes(b"{" + keys.encode() + b"}")
     assert matcher._matcher.engine_memory_bytes() < 200 << 20
+
+
+@pytest.mark.parametrize("keyword", ["items", "not", "const"])
+def test_a_schema_nested_too_deep_is_refused_at_once(keyword: str) -> None:
+    schema: object = {"type": "null"}
+    for _ in range(5000):
+        schema = {keyword: schema} if keyword != "const" else [schema]
+    with pytest.raises(gd.SchemaTooComplex) as caught:
+        gd.compile_json_schema({"const": schema} if keyword == "const" else schema)
+    assert caught.value.limit in ("max_depth", "max_nesting")

@@ -48,7 +48,7 @@ def _lowered(
     schema: Any, options: JsonOptions, resources: Mapping[str, Any] | None, limits: Limits
 ) -> tuple[Lowering, NodeId | None]:
     for dynamic in (False, True):
-        document = Document(schema, resources, dynamic=dynamic)
+        document = Document(schema, resources, dynamic=dynamic, max_nesting=limits.max_nesting)
         lowering = Lowering(document, options, limits)
         try:
             return lowering, lowering.root()

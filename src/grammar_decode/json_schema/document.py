@@ -100,9 +100,9 @@ class Document:
     """
 
     def __init__(
-        self, root: Json, resources: Mapping[str, Json] | None = None, *, dynamic: bool = False, max_depth: int = 200
+        self, root: Json, resources: Mapping[str, Json] | None = None, *, dynamic: bool = False, max_nesting: int = 1500
     ) -> None:
-        self.max_depth = max_depth
+        self.max_nesting = max_nesting
         self.resources = resources or {}
         self.dynamic = dynamic
         self.schemas: list[Schema] = []
@@ -122,12 +122,12 @@ class Document:
 
     def _new(self, value: Mapping[str, Json], scope: Scope, parent: Schema | None, path: Path) -> Schema:
         schema = Schema(len(self.schemas), value, scope, parent, path)
-        if schema.depth > self.max_depth:
+        if schema.depth > self.max_nesting:
             raise SchemaTooComplex(
-                f"more than {self.max_depth} schemas stand inside each other",
-                limit="max_depth",
+                f"more than {self.max_nesting} schemas stand inside each other",
+                limit="max_nesting",
                 location=schema.location,
-                hint="Use $defs and $ref, or raise Limits.max_depth.",
+                hint="Use $defs and $ref, or raise Limits.max_nesting.",
             )
         self.schemas.append(schema)
         return schema
