@@ -16,6 +16,7 @@ from grammar_decode.json_schema.compile import compile_schema
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.json_schema.report import Report
 from grammar_decode.limits import Limits
+from grammar_decode.typed import is_type, schema_of
 
 T = TypeVar("T")
 
@@ -121,7 +122,9 @@ def compile_json_schema(
     """Compile a JSON Schema to a grammar of the JSON texts that it validates, spelled as ``options`` allow.
 
     ``schema`` is a dict, a bool, or the text of one (str or bytes). ``resources`` maps URIs to schemas that ``$ref``
-    may name; nothing is ever fetched. Drafts 4, 6, 7, 2019-09 and 2020-12 are read by their own rules.
+    may name; nothing is ever fetched. It may also be a type: a pydantic model, a dataclass, a TypedDict, a type hint
+    (``list[Point]``), or a ``pydantic.TypeAdapter``; these need pydantic. Drafts 4, 6, 7, 2019-09 and 2020-12 are read
+    by their own rules.
 
     Raises :class:`SchemaError` (not a schema, or an unresolvable reference), :class:`UnsupportedSchema`,
     :class:`UnsatisfiableSchema`, :class:`SchemaTooComplex`; each names the place in the schema and what to change.
@@ -132,6 +135,8 @@ def compile_json_schema(
     limits = _checked("limits", limits, Limits) or Limits()
     if isinstance(schema, (str, bytes, bytearray)):
         schema = _parse(schema)
+    elif not isinstance(schema, (dict, bool)) and is_type(schema):
+        schema = schema_of(schema)
     try:
         grammar_ir, report = compile_schema(schema, options, dict(resources or {}), limits)
     except (AttributeError, TypeError):
