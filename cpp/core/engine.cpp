@@ -192,7 +192,7 @@ void Engine::add_table(ExprId e, ConfigId rest, uint32_t* mask) {
   const ExpressionPool::CountedRun* run = nullptr;
   const TerminalTable* counted = counted_table(e, run);
   if (counted != nullptr) {
-    add_counted(*counted, *run, rest, mask);
+    add_counted(*counted, *run, e, rest, mask);
     return;
   }
   const TerminalTable& t = table(e);
@@ -200,16 +200,28 @@ void Engine::add_table(ExprId e, ConfigId rest, uint32_t* mask) {
   walk(t.residual, rest, mask, nullptr);
 }
 
-void Engine::add_counted(const TerminalTable& t, const ExpressionPool::CountedRun& run, ConfigId rest, uint32_t* mask) {
-  if (run.maximum >= t.max_need) {
+void Engine::add_counted(const TerminalTable& t, const ExpressionPool::CountedRun& run, ExprId e, ConfigId rest, uint32_t* mask) {
+  // Tokens that need up to `sure` units can be completed within the bound; those that need more are tried one by one.
+  const uint32_t sure = run.maximum == kNone ? kNone : run.maximum - run.slack;
+  if (sure >= t.max_need) {
     t.inside.add_to(mask);
-  } else if (run.maximum < t.at_most.size()) {
-    t.at_most[run.maximum].add_to(mask);
+  } else if (sure < t.at_most.size()) {
+    t.at_most[sure].add_to(mask);
   } else {
-    for (uint32_t need = 0; need <= run.maximum; ++need) {
+    for (uint32_t need = 0; need <= sure; ++need) {
       if (need + 1 == t.at_most.size()) t.at_most[need].add_to(mask);
       if (need < t.at_most.size()) continue;
       for (const TokenId token : t.by_need[need]) mask[token / 32] |= uint32_t{1} << (token % 32);
+    }
+  }
+  if (sure < t.max_need) {
+    ExpressionPool& pool = automaton_->expressions();
+    for (uint32_t need = sure + 1; need <= run.maximum && need <= t.max_need; ++need) {
+      for (const TokenId token : t.by_need[need]) {
+        ExprId state = e;
+        for (const char byte : vocabulary_->text(token)) state = pool.step(state, static_cast<uint8_t>(byte));
+        if (state != ExpressionPool::kEmpty) mask[token / 32] |= uint32_t{1} << (token % 32);
+      }
     }
   }
   const uint32_t max_units = t.exits.empty() ? 0 : t.exits.back().units;
@@ -241,9 +253,13 @@ const TerminalTable* Engine::counted_table(ExprId e, const ExpressionPool::Count
   auto found = counted_.find(e);
   if (found == counted_.end()) {
     auto entry = std::make_pair(pool.counted_run(e), std::shared_ptr<const TerminalTable>());
+    // Near the limit of an intersection too many tokens would have to be tried: its states have tables of their own there.
+    constexpr uint32_t kFarEnough = 16;
+    if (entry.first.slack > 0 && entry.first.maximum < entry.first.slack + kFarEnough) entry.first.found = false;
     if (entry.first.found) {
       Hash128 key = pool.content_hash(entry.first.state);
-      key.feed(pool.content_hash(entry.first.unbounded));
+      key.feed(pool.content_hash(entry.first.counter));
+      key.feed(pool.content_hash(entry.first.rest));
       key.feed(uint64_t{0xc0047edULL});
       entry.second = vocabulary_->find_table(key);
       if (entry.second == nullptr) {

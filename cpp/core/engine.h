@@ -61,7 +61,7 @@ class Engine {
   void compute(ConfigId c, uint32_t* mask);
   void add_thread(FrameId f, uint32_t* mask);
   void add_terminal(ExprId e, FrameId parent, uint32_t* mask);
-  void add_counted(const TerminalTable& table, const ExpressionPool::CountedRun& run, ConfigId rest, uint32_t* mask);
+  void add_counted(const TerminalTable& table, const ExpressionPool::CountedRun& run, ExprId e, ConfigId rest, uint32_t* mask);
   void add_table(ExprId e, ConfigId rest, uint32_t* mask);
   void add_place(const Frame& f, size_t tail_size, uint32_t* mask);
   void add_value(NodeId node, const Frame& waiting, uint32_t run, uint32_t* mask);

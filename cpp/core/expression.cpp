@@ -720,6 +720,7 @@ ExpressionPool::CountedRun ExpressionPool::counted_run(ExprId e) {
   while (exprs_[at].kind == Kind::kConcat) {
     const Expr node = exprs_[at];
     const Expr first = exprs_[node.a];
+    if (first.kind == Kind::kIntersect && before.empty()) return bounded_intersection(node.a, node.b);
     if (first.kind == Kind::kRepeat && !exprs_[first.a].nullable) {
       if (first.b == 0 && first.c == kNone) return run;  // nothing to count: an ordinary state
       run.found = true;
@@ -728,9 +729,13 @@ ExpressionPool::CountedRun ExpressionPool::counted_run(ExprId e) {
       run.rest = node.b;
       run.minimum = first.b;
       run.maximum = first.c;
-      run.unbounded = concat(repeat(first.a, 0, kNone), node.b);
-      run.state = run.unbounded;
-      for (size_t i = before.size(); i-- > 0;) run.state = concat(before[i], run.state);
+      run.loop = repeat(first.a, 0, kNone);
+      run.counter = run.loop;
+      run.state = concat(run.loop, node.b);
+      for (size_t i = before.size(); i-- > 0;) {
+        run.counter = concat(before[i], run.counter);
+        run.state = concat(before[i], run.state);
+      }
       return run;
     }
     if (before.size() == 8) return run;  // part of one unit is short; this is something else
@@ -738,6 +743,103 @@ ExpressionPool::CountedRun ExpressionPool::counted_run(ExprId e) {
     at = node.b;
   }
   return run;
+}
+
+ExpressionPool::Counter ExpressionPool::counter_of(ExprId e) const {
+  Counter counter;
+  ExprId last = e;
+  uint32_t length = 0;
+  while (exprs_[last].kind == Kind::kConcat) {
+    if (++length > 8) return {};
+    last = exprs_[last].b;
+  }
+  const Expr& repeated = exprs_[last];
+  if (repeated.kind != Kind::kRepeat || exprs_[repeated.a].nullable || (repeated.b == 0 && repeated.c == kNone)) return {};
+  counter.unit = repeated.a;
+  counter.minimum = repeated.b;
+  counter.maximum = repeated.c;
+  counter.before = last == e ? kEpsilon : e;  // the whole term; the caller puts an unbounded run in place of the last part
+  return counter;
+}
+
+// (L & C{0,hi}) R, and (L & P C{0,hi}) R: a text of L that is limited in length. Far from the limit it is as good as unlimited.
+ExpressionPool::CountedRun ExpressionPool::bounded_intersection(ExprId both, ExprId rest) {
+  const std::vector<ExprId> list(parts(exprs_[both]).begin(), parts(exprs_[both]).end());
+  Counter counter;
+  ExprId counted = kEmpty;
+  for (const ExprId part : list) {
+    const Counter c = counter_of(part);
+    if (c.unit == kEmpty) continue;
+    if (counted != kEmpty) return {};  // two bounds: their own states
+    counter = c;
+    counted = part;
+  }
+  if (counted == kEmpty || counter.minimum != 0) return {};
+  CountedRun run;
+  run.in_run = counter.before == kEpsilon;
+  run.unit = counter.unit;
+  run.rest = rest;
+  run.maximum = counter.maximum;
+  run.loop = repeat(counter.unit, 0, kNone);
+  run.counter = run.loop;
+  if (!run.in_run) {
+    std::vector<ExprId> spine;
+    for (ExprId at = counted; exprs_[at].kind == Kind::kConcat; at = exprs_[at].b) spine.push_back(exprs_[at].a);
+    for (size_t i = spine.size(); i-- > 0;) run.counter = concat(spine[i], run.counter);
+  }
+  std::vector<ExprId> unbounded;
+  for (const ExprId part : list) unbounded.push_back(part == counted ? run.counter : part);
+  const ExprId language = intersect(std::move(unbounded));
+  const std::optional<uint32_t> missing = most_missing(language);
+  if (!missing.has_value()) return {};
+  run.slack = *missing;
+  run.state = concat(language, rest);
+  run.found = true;
+  return run;
+}
+
+// The most bytes that any state reached from e needs to be complete: an upper bound of the units, too. Nothing if there are many states.
+std::optional<uint32_t> ExpressionPool::most_missing(ExprId e) {
+  constexpr size_t kMostStates = 200;
+  if (const auto known = most_missing_.find(e); known != most_missing_.end()) return known->second;
+  std::vector<ExprId> states{e};
+  std::unordered_map<ExprId, uint32_t> numbers{{e, 0}};
+  std::vector<std::vector<uint32_t>> sources(1);
+  for (uint32_t i = 0; i < states.size() && states.size() <= kMostStates; ++i) {
+    const ExprId* row = transitions(states[i]);
+    ExprId last = kEmpty;
+    for (uint32_t byte = 0; byte < 256; ++byte) {
+      const ExprId target = row[byte];
+      if (target == kEmpty || target == last || !alphabet_.contains(static_cast<uint8_t>(byte))) continue;
+      last = target;
+      const auto [entry, added] = numbers.emplace(target, static_cast<uint32_t>(states.size()));
+      if (added) {
+        states.push_back(target);
+        sources.emplace_back();
+      }
+      sources[entry->second].push_back(i);
+    }
+  }
+  if (states.size() > kMostStates) return most_missing_[e] = std::nullopt;
+  std::vector<uint32_t> distance(states.size(), kNone);
+  std::vector<uint32_t> queue;
+  for (uint32_t i = 0; i < states.size(); ++i) {
+    if (!nullable(states[i])) continue;
+    distance[i] = 0;
+    queue.push_back(i);
+  }
+  uint32_t most = 0;
+  for (size_t head = 0; head < queue.size(); ++head) {
+    most = distance[queue[head]];
+    for (const uint32_t source : sources[queue[head]]) {
+      if (distance[source] != kNone) continue;
+      distance[source] = most + 1;
+      queue.push_back(source);
+    }
+  }
+  // Valid for all of them: what is reached from them is reached from e.
+  for (const ExprId state : states) most_missing_.emplace(state, most);
+  return most;
 }
 
 }  // namespace gd

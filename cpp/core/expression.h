@@ -9,7 +9,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "byte_set.h"
@@ -59,17 +61,21 @@ class ExpressionPool {
   static constexpr uint64_t kManyStrings = uint64_t{1} << 31;
   uint64_t num_strings(ExprId e);
 
-  // The parts of a state that sits in or before a counted run C{lo,hi}, followed by R.
-  //   in_run: e == C{lo,hi} R.   Otherwise e == P C{lo,hi} R with P a part of one C.
+  // The parts of a state that sits in a counted run of units C, followed by R; `state` is the same without the bounds.
+  //   C{lo,hi} R             -> C{0,} R              P C{lo,hi} R       -> P C{0,} R          (P is a part of one C)
+  //   (L & C{0,hi}) R        -> (L & C{0,}) R        (L & P C{0,hi}) R  -> (L & P C{0,}) R
+  // In the second row a text must also match L, so it may need more units than it has begun: `slack` bounds how many.
   struct CountedRun {
     bool found = false;
-    bool in_run = false;
-    ExprId unit = kEmpty;       // C
-    ExprId rest = kEmpty;       // R
-    ExprId unbounded = kEmpty;  // C{0,} R
-    ExprId state = kEmpty;      // e with the bounds taken off: C{0,} R or P C{0,} R
+    bool in_run = false;      // between two units: there is no P
+    ExprId unit = kEmpty;     // C
+    ExprId rest = kEmpty;     // R
+    ExprId loop = kEmpty;     // C{0,}
+    ExprId counter = kEmpty;  // C{0,} or P C{0,}: what counts the units while `state` decides
+    ExprId state = kEmpty;
     uint32_t minimum = 0;
     uint32_t maximum = kNone;
+    uint32_t slack = 0;
   };
   CountedRun counted_run(ExprId e);
   // Whether `e` is P `tail` for some P (or `tail` itself).
@@ -114,6 +120,15 @@ class ExpressionPool {
   // Splits `classes` (class number of each byte) so that bytes of one class have the same derivative of e.
   void refine(ExprId e, std::array<uint16_t, 256>& classes, uint32_t& num_classes);
   static void split(const ByteSet& set, std::array<uint16_t, 256>& classes, uint32_t& num_classes);
+  struct Counter {  // P C{lo,hi} as a term: kEmpty units if it is none
+    ExprId unit = kEmpty;
+    ExprId before = kEpsilon;  // P
+    uint32_t minimum = 0;
+    uint32_t maximum = kNone;
+  };
+  Counter counter_of(ExprId e) const;
+  CountedRun bounded_intersection(ExprId both, ExprId rest);
+  std::optional<uint32_t> most_missing(ExprId e);
   bool search_nonempty(ExprId e);
   void check_size() const;
 
@@ -130,7 +145,8 @@ class ExpressionPool {
   std::vector<const std::vector<std::string>*> literal_sets_;
   std::vector<const std::vector<Regex::State>*> automata_;
   std::vector<Hash128> automaton_hashes_;  // parallel to automata_
-  std::vector<uint64_t> string_counts_;    // parallel to exprs_, grown on demand; 0 = unknown
+  std::unordered_map<ExprId, std::optional<uint32_t>> most_missing_;
+  std::vector<uint64_t> string_counts_;  // parallel to exprs_, grown on demand; 0 = unknown
   size_t memory_bytes_ = 0;
 };
 

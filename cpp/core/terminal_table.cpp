@@ -68,7 +68,6 @@ std::shared_ptr<const TerminalTable> build_counted_table(ExpressionPool& pool, c
                                                          const Vocabulary& vocabulary) {
   auto table = std::make_shared<TerminalTable>();
   table->counted = true;
-  const ExprId loop = run.unbounded;
   if (pool.nullable(run.rest) || pool.nullable(run.unit)) {
     table->countable = false;
     return table;
@@ -76,13 +75,14 @@ std::shared_ptr<const TerminalTable> build_counted_table(ExpressionPool& pool, c
   const Trie& trie = vocabulary.trie();
   struct Place {
     ExprId state = 0;
+    ExprId counter = 0;
     uint32_t units = 0;    // complete units so far
     bool in_unit = false;  // inside an unfinished unit
     bool left = false;     // behind the run, in R
   };
   std::vector<Place> places(trie.max_depth() + 1);
   // A part of a unit that is already counted: its completion is unit number 0.
-  places[0] = {run.state, 0, !run.in_run, false};
+  places[0] = {run.state, run.counter, 0, !run.in_run, false};
   const bool begins_inside_unit = !run.in_run;
   std::vector<std::vector<TokenId>> by_need;
   struct Completing {
@@ -109,20 +109,26 @@ std::shared_ptr<const TerminalTable> build_counted_table(ExpressionPool& pool, c
     bool in_first = false;
     if (from.left) {
       to.left = true;
-    } else if (to.state == loop) {
-      to.units += first_unit[depth] ? 0 : 1;
-    } else if (pool.ends_with(to.state, loop)) {
-      to.in_unit = true;
-      in_first = first_unit[depth];
     } else {
-      // Only R may lead out, and only between units; anything else means that units and R overlap.
-      if (from.in_unit || pool.step(run.unit, byte) != ExpressionPool::kEmpty || to.state != pool.step(run.rest, byte)) {
+      to.counter = pool.step(from.counter, byte);
+      bool clear = true;  // whether it is plain what the byte belongs to
+      if (to.counter == run.loop) {
+        to.units += first_unit[depth] ? 0 : 1;
+      } else if (to.counter != ExpressionPool::kEmpty) {
+        to.in_unit = true;
+        in_first = first_unit[depth];
+        clear = pool.ends_with(to.counter, run.loop);
+      } else {
+        to.left = true;
+        clear = !from.in_unit;  // only R may lead out, and only between units
+      }
+      if (!to.left && !from.in_unit) clear = clear && pool.step(run.rest, byte) == ExpressionPool::kEmpty;
+      if (!clear) {  // units and R overlap, or a unit has no plain end: such a run has plain tables
         auto overlapping = std::make_shared<TerminalTable>();
         overlapping->counted = true;
         overlapping->countable = false;
         return overlapping;
       }
-      to.left = true;
     }
     set_bits(inside, trie, i);
     if (to.left) {
