@@ -401,10 +401,8 @@ def subschemas(value: Mapping[str, Json], dialect: Dialect) -> Iterator[tuple[st
 def _metaschema(uri: str) -> Json | None:
     if "json-schema.org/" not in uri:
         return None
-    try:
-        from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
-    except ImportError:
-        return None
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]  # hardly ever needed, and not fast
+
     try:
         return REGISTRY.contents(uri)
     except KeyError:
