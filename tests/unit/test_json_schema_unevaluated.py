@@ -235,6 +235,22 @@ def test_a_mask_never_offers_a_key_that_no_branch_evaluates() -> None:
     assert bytes(matcher.allowed_bytes()) == b"a"
 
 
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf", "if"])
+def test_many_branches_with_a_discriminator_stay_apart(keyword: str) -> None:
+    kinds: list[dict[str, Any]] = [{"properties": {"kind": {"const": n}}, "required": ["kind"]} for n in range(60)]
+    own = [{"properties": {"kind": True, f"p{n}": True, f"q{n}": True, "shared": True}} for n in range(60)]
+    if keyword == "if":
+        schema: dict[str, Any] = {"allOf": [{"if": a, "then": b} for a, b in zip(kinds, own, strict=True)]}
+    else:
+        schema = {keyword: [{"allOf": [a, b]} for a, b in zip(kinds, own, strict=True)]}
+    schema |= {"type": "object", "unevaluatedProperties": False}
+    assert accepts(schema, '{"kind":7,"p7":1,"shared":2}')
+    assert accepts(schema, '{"q7":1,"kind":7}')
+    assert not accepts(schema, '{"kind":7,"p8":1}')
+    assert not accepts(schema, '{"q7":1,"kind":8}')
+    assert not accepts(schema, '{"q7":1,"p8":1}')
+
+
 def test_contains_evaluates_the_items_it_matches_since_2020() -> None:
     schema = {"contains": {"type": "string"}, "unevaluatedItems": {"type": "integer"}}
     for draft, expected in ((2019, False), (2020, True)):

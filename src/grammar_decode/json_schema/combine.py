@@ -93,7 +93,7 @@ class Combiner:
         self._contents: dict[Any, int] = {}
         self._targets: dict[Literal, Literal] = {}
         self._canonical: dict[int, Literal] = {}
-        self._evaluation = Evaluation(document, reader, formulas, self.formula, self.speaks_of)
+        self._evaluation = Evaluation(document, reader, formulas, self.formula, self.speaks_of, self._overlap)
 
     # ---- formulas ----
 

@@ -1,8 +1,8 @@
 """`unevaluatedProperties` and `unevaluatedItems`: what the keywords beside them evaluate, and on which condition.
 
 A key is evaluated by the subschemas that hold (core specification, section 11), so evaluation is claimed along each
-branch: :meth:`Evaluation.evaluates` maps keys, or items, to the formula under which they are evaluated, given that the
-schema object holds. All of it is exact, and again and/or over claims, so it may be negated like any formula.
+branch: :meth:`Evaluation.evaluates` maps keys, or items, to the formulas under any of which they are evaluated, given
+that the schema object holds. All of it is exact, and again and/or over claims, so it may be negated like any formula.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from grammar_decode.json_schema.read import Apply, Reader
 
 #: Conditions that overlapping patterns, or `contains`, are evaluated on; each doubles the formula.
 MOST_CONDITIONS = 6
+#: Conditions of one key that are kept apart.
+MOST_APART = 256
 
 T = TypeVar("T")
 
@@ -40,12 +42,17 @@ class Containing:
 
 
 What: TypeAlias = Keys | Prefix | Containing
+Found: TypeAlias = dict[What, Formula]
 EVERY_KEY = Others(frozenset(), ())
 EVERY_ITEM = Prefix(None)
 
 
 class Evaluation:
-    """Evaluation in one document. ``formula`` gives the formula of a literal, ``speaks_of`` whether a key is meant."""
+    """Evaluation in one document.
+
+    ``formula`` gives the formula of a literal, ``speaks_of`` says whether a key is meant, and ``overlap`` whether two
+    formulas may hold for the same object.
+    """
 
     def __init__(
         self,
@@ -54,13 +61,15 @@ class Evaluation:
         formulas: Formulas,
         formula: Callable[[int, Literal], Formula],
         speaks_of: Callable[[Keys, str], bool],
+        overlap: Callable[[int, Formula, Formula], bool],
     ) -> None:
         self.document = document
         self.reader = reader
         self.formulas = formulas
         self.formula = formula
         self.speaks_of = speaks_of
-        self._known: dict[tuple[int, int], dict[What, Formula]] = {}
+        self.overlap = overlap
+        self._known: dict[tuple[int, int], dict[What, tuple[Formula, ...]]] = {}
 
     # ---- the formulas ----
 
@@ -68,10 +77,41 @@ class Evaluation:
         """Every key, or item, that the schema object does not evaluate without this keyword satisfies the literal."""
         schema = self.document.schemas[number]
         keyword = "unevaluatedProperties" if json_type == OBJECT else "unevaluatedItems"
-        found = self._evaluated_by(json_type, schema, keyword)
-        return (self._properties if json_type == OBJECT else self._items)(schema, found, literal)
+        apart = self._evaluated_by(json_type, schema, keyword)
+        found = {what: self.formulas.disjunction(conditions) for what, conditions in apart.items()}
+        if json_type != OBJECT:
+            return self._items(schema, found, literal)
+        conditions = dict.fromkeys(c for what in found if found[what] != TRUE for c in apart[what])
+        if len(conditions) > 1 and self._exclusive(list(conditions)):
+            return self._by_case(apart, list(conditions), literal)
+        return self._properties(schema, found, literal)
 
-    def _properties(self, schema: Schema, found: dict[What, Formula], literal: Literal) -> Formula:
+    def _exclusive(self, conditions: list[Formula]) -> bool:
+        return len(conditions) <= MOST_APART and not any(
+            self.overlap(OBJECT, one, other) for one, other in combinations(conditions, 2)
+        )
+
+    def _by_case(self, apart: dict[What, tuple[Formula, ...]], conditions: list[Formula], literal: Literal) -> Formula:
+        """The formula where at most one of the conditions holds, as with a discriminator: one way for each, and none.
+
+        It says the same as :meth:`_properties`, and grows with the branches and not with branches times keys.
+        """
+        formulas = self.formulas
+        ways = [
+            formulas.conjunction([case, self._others([w for w, c in apart.items() if case in c or TRUE in c], literal)])
+            for case in conditions
+        ]
+        return formulas.disjunction([*ways, self._others([w for w, c in apart.items() if TRUE in c], literal)])
+
+    def _others(self, evaluated: list[What], literal: Literal) -> Formula:
+        """All keys but these satisfy the literal."""
+        if EVERY_KEY in evaluated:
+            return TRUE
+        names = frozenset(keys for keys in evaluated if isinstance(keys, str))
+        patterns = sorted(keys.pattern for keys in evaluated if isinstance(keys, Matching))
+        return self.formulas.member(Others(names, tuple(patterns)), literal)
+
+    def _properties(self, schema: Schema, found: Found, literal: Literal) -> Formula:
         formulas = self.formulas
         everything = found.pop(EVERY_KEY, FALSE)
         if everything == TRUE:
@@ -94,7 +134,7 @@ class Evaluation:
             formulas.disjunction([formulas.conjunction(members), evaluated]) for evaluated, members in groups.items()
         )
 
-    def _items(self, schema: Schema, found: dict[What, Formula], literal: Literal) -> Formula:
+    def _items(self, schema: Schema, found: Found, literal: Literal) -> Formula:
         formulas = self.formulas
         everything = found.pop(EVERY_ITEM, FALSE)
         if everything == TRUE:
@@ -126,19 +166,19 @@ class Evaluation:
 
     # ---- what is evaluated ----
 
-    def evaluates(self, json_type: int, number: int) -> dict[What, Formula]:
-        """What a schema object evaluates, each with the condition on which it does, given that the schema holds."""
+    def evaluates(self, json_type: int, number: int) -> dict[What, tuple[Formula, ...]]:
+        """What a schema object evaluates, each with the conditions on any of which it does, given that it holds."""
         known = self._known.get((json_type, number))
         if known is None:
             known = self._evaluated_by(json_type, self.document.schemas[number], "")
             self._known[json_type, number] = known
         return known
 
-    def _evaluated_by(self, json_type: int, schema: Schema, but: str) -> dict[What, Formula]:
+    def _evaluated_by(self, json_type: int, schema: Schema, but: str) -> dict[What, tuple[Formula, ...]]:
         """The same without the keyword ``but``."""
         formulas = self.formulas
         own = self._keys_of(schema, but) if json_type == OBJECT else self._items_of(schema, but)
-        found: dict[What, Formula] = dict.fromkeys(own, TRUE)
+        found: dict[What, dict[Formula, None]] = {what: {TRUE: None} for what in own}
         for literal, condition in self.applied(json_type, schema):
             if literal <= ALWAYS:
                 continue
@@ -146,9 +186,14 @@ class Evaluation:
                 self.formula(json_type, condition.literal) if isinstance(condition, Apply) else condition
             )
             for what, inner in self.evaluates(json_type, literal >> 1).items():
-                both = formulas.conjunction([holds, inner])
-                found[what] = formulas.disjunction([found.get(what, FALSE), both])
-        return {what: condition for what, condition in found.items() if condition != FALSE}
+                conditions = (formulas.conjunction([holds, condition]) for condition in inner)
+                found.setdefault(what, {}).update(dict.fromkeys(c for c in conditions if c != FALSE))
+        return {what: self._few(conditions) for what, conditions in found.items() if conditions}
+
+    def _few(self, conditions: dict[Formula, None]) -> tuple[Formula, ...]:
+        if TRUE in conditions:
+            return (TRUE,)
+        return tuple(conditions) if len(conditions) <= MOST_APART else (self.formulas.disjunction(conditions),)
 
     def _without_order(self, formula: Formula) -> Formula:
         records = self.formulas.records
