@@ -112,7 +112,9 @@ void bind_matcher(nb::module_& m) {
             const nb::gil_scoped_release release;
             self.fill(row);
           },
-          nb::arg("bitmask").none(), nb::arg("index") = 0)
+          nb::arg("bitmask").none(), nb::arg("index") = 0,
+          "Write the mask of the next token to row `index`: int32, (batch, ceil(size / 32)), numpy or torch on the CPU. After "
+          "termination the row holds the stop tokens. Raises BitmaskError.")
       .def(
           "accept_token",
           [](Matcher& self, int64_t token) {
@@ -120,7 +122,9 @@ void bind_matcher(nb::module_& m) {
             const nb::gil_scoped_release release;
             return self.accept_token(id);
           },
-          nb::arg("token_id"))
+          nb::arg("token_id"),
+          "Go on behind a token. False, and no change, if it is not allowed. Raises MatcherError for an id outside of the "
+          "vocabulary.")
       .def(
           "accept_tokens",
           [](Matcher& self, const std::vector<int64_t>& tokens) {
@@ -166,7 +170,7 @@ void bind_matcher(nb::module_& m) {
       .def("reset", &Matcher::reset, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "_copy_state", [](const Matcher& self) { return new Matcher(self); }, nb::rv_policy::take_ownership)
-      .def("is_accepting", &Matcher::is_accepting)
+      .def("is_accepting", &Matcher::is_accepting, nb::call_guard<nb::gil_scoped_release>())
       .def("is_terminated", &Matcher::is_terminated)
       .def_prop_ro("num_steps", &Matcher::num_steps)
       .def("allowed_bytes",

@@ -53,8 +53,8 @@ struct Frame {
 
 // Where a key stands: which names it may still become, and the states of the patterns it may still match.
 struct KeyPosition {
-  uint32_t low = 0, high = 0;  // the sorted names that begin with the text so far; none: low == high == depth == 0
-  uint32_t depth = 0;          // bytes so far
+  uint32_t low = 0, high = 0;  // the sorted names that begin with the text so far; none: low == high
+  uint32_t depth = 0;          // bytes so far; 0 for a fresh text
   uint32_t patterns = 0;       // id of a list of (pattern, state)
   TextId text = 0;             // kept only while a pattern is alive
   bool operator==(const KeyPosition&) const = default;
@@ -119,7 +119,6 @@ class Automaton {
   ExpressionPool& expressions() { return expressions_; }
   Containers& containers() { return containers_; }
   const Grammar& grammar() const { return grammar_; }
-  uint32_t num_configs() const { return static_cast<uint32_t>(configs_.size()); }
   size_t memory_bytes() const;  // O(1)
   bool is_nearly_full() const { return expressions_.is_nearly_full(); }
 

@@ -17,10 +17,6 @@ struct ByteSet {
     return ((words[0] & other.words[0]) | (words[1] & other.words[1]) | (words[2] & other.words[2]) |
             (words[3] & other.words[3])) != 0;
   }
-  bool is_subset_of(const ByteSet& other) const {
-    return ((words[0] & ~other.words[0]) | (words[1] & ~other.words[1]) | (words[2] & ~other.words[2]) |
-            (words[3] & ~other.words[3])) == 0;
-  }
   void merge(const ByteSet& other) {
     for (size_t i = 0; i < 4; ++i) words[i] |= other.words[i];
   }

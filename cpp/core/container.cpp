@@ -182,7 +182,7 @@ const Pick* Containers::find_pick(const Node& n, ClassId cls, const std::vector<
 
 // The one place where a count stops. Behind `count_stop` there is no maximum, the minimum is met, and every later item has the
 // same class, so nothing depends on the count any more: the states are equal, not clamped together.
-uint32_t Containers::next_count(const Info& i, const Node&, uint32_t count) const {
+uint32_t Containers::next_count(const Info& i, uint32_t count) const {
   if (!i.counts || count == i.count_stop) return count;
   return count + 1;
 }
@@ -198,7 +198,7 @@ Register Containers::advance(const Register& r, ClassId cls, const std::vector<u
   const Node& n = grammar_.nodes[r.node];
   const Info& i = info(r.node);
   Register next = r;
-  next.count = next_count(i, n, r.count);
+  next.count = next_count(i, r.count);
   if (n.kind == Node::kMembers) {
     if (cls < n.names.size() && n.ranks[cls] != kNone) {
       next.position = n.ranks[cls] + 1;

@@ -85,7 +85,7 @@ class Containers {
     RegisterId next;  // the register behind this entry
     NodeId value;
   };
-  // The ways to read an entry of class `cls` now; none if it can't come. Valid until the next call.
+  // The ways to read an entry of class `cls` now; none if it can't come. The reference stays valid.
   const std::vector<Entry>& entries(RegisterId id, ClassId cls);
   // The class of the next item of an array.
   ClassId item_class(RegisterId id) const;
@@ -108,7 +108,6 @@ class Containers {
   ClassId sorted_name_class(NodeId node, uint32_t sorted_index) { return info(node).sorted_to_class[sorted_index]; }
   const std::vector<TextId>& used_texts(RegisterId id) const { return used_sets_[registers_[id].used]; }
   TextPool& texts() { return texts_; }
-  bool all_spellable() const { return full_alphabet_; }
 
   size_t memory_bytes() const;  // O(1)
 
@@ -139,7 +138,7 @@ class Containers {
   bool is_open(const Register& r, ClassId cls);
   bool pick_is_live(const Node& n, ClassId cls, const Pick& pick);
   const Pick* find_pick(const Node& n, ClassId cls, const std::vector<uint32_t>& claims);
-  uint32_t next_count(const Info& i, const Node& n, uint32_t count) const;
+  uint32_t next_count(const Info& i, uint32_t count) const;
   Register advance(const Register& r, ClassId cls, const std::vector<uint32_t>& claims);
   bool order_allows(const Register& r, ClassId cls);
   bool is_finite(const Node& n, uint32_t pattern);

@@ -364,12 +364,12 @@ void Engine::set_memo_limit(size_t bytes) {
 bool Engine::is_full() {
   constexpr size_t kMostBytes = size_t{96} << 20;
   const std::lock_guard lock(mutex_);
-  return automaton_->is_nearly_full() || automaton_->memory_bytes() > kMostBytes;
+  return automaton_->is_nearly_full() || automaton_->memory_bytes() + name_table_bytes_ > kMostBytes;
 }
 
 size_t Engine::memory_bytes() {
   const std::lock_guard lock(mutex_);
-  return automaton_->memory_bytes() + memo_bytes_;
+  return automaton_->memory_bytes() + name_table_bytes_ + memo_bytes_;
 }
 
 }  // namespace gd

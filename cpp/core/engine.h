@@ -98,6 +98,7 @@ class Engine {
   std::unordered_map<ExprId, std::shared_ptr<const TerminalTable>> tables_;
   std::unordered_map<ExprId, std::pair<ExpressionPool::CountedRun, std::shared_ptr<const TerminalTable>>> counted_;
   std::unordered_map<Hash128, std::unique_ptr<const NameTable>, Hash128Hasher> name_tables_;
+  size_t name_table_bytes_ = 0;
   std::unordered_map<ConfigId, TokenSet> memo_;
   size_t memo_bytes_ = 0;
   size_t memo_limit_ = size_t{64} << 20;

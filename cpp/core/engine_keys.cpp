@@ -23,6 +23,7 @@ const NameTable& Engine::name_table(const Trie& trie, NodeId node, const NameRan
   std::unique_ptr<const NameTable>& entry = name_tables_[key];
   if (entry == nullptr) {
     entry = std::make_unique<const NameTable>(trie, *vocabulary_, automaton_->containers().sorted_names(node), range, before_quote);
+    name_table_bytes_ += entry->memory_bytes();
   }
   return *entry;
 }

@@ -758,7 +758,7 @@ ExpressionPool::Counter ExpressionPool::counter_of(ExprId e) const {
   counter.unit = repeated.a;
   counter.minimum = repeated.b;
   counter.maximum = repeated.c;
-  counter.before = last == e ? kEpsilon : e;  // the whole term; the caller puts an unbounded run in place of the last part
+  counter.in_run = last == e;
   return counter;
 }
 
@@ -776,7 +776,7 @@ ExpressionPool::CountedRun ExpressionPool::bounded_intersection(ExprId both, Exp
   }
   if (counted == kEmpty || counter.minimum != 0) return {};
   CountedRun run;
-  run.in_run = counter.before == kEpsilon;
+  run.in_run = counter.in_run;
   run.unit = counter.unit;
   run.rest = rest;
   run.maximum = counter.maximum;
@@ -808,16 +808,20 @@ std::optional<uint32_t> ExpressionPool::most_missing(ExprId e) {
   for (uint32_t i = 0; i < states.size() && states.size() <= kMostStates; ++i) {
     const ExprId* row = transitions(states[i]);
     ExprId last = kEmpty;
+    bool last_in_alphabet = false;
     for (uint32_t byte = 0; byte < 256; ++byte) {
       const ExprId target = row[byte];
-      if (target == kEmpty || target == last || !alphabet_.contains(static_cast<uint8_t>(byte))) continue;
+      if (target == kEmpty || (target == last && last_in_alphabet)) continue;
+      // A token may pass bytes that no completion can use: such states are reached, too, but nothing is completed that way.
+      const bool in_alphabet = alphabet_.contains(static_cast<uint8_t>(byte));
       last = target;
+      last_in_alphabet = in_alphabet;
       const auto [entry, added] = numbers.emplace(target, static_cast<uint32_t>(states.size()));
       if (added) {
         states.push_back(target);
         sources.emplace_back();
       }
-      sources[entry->second].push_back(i);
+      if (in_alphabet) sources[entry->second].push_back(i);
     }
   }
   if (states.size() > kMostStates) return most_missing_[e] = std::nullopt;

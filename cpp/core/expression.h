@@ -122,7 +122,7 @@ class ExpressionPool {
   static void split(const ByteSet& set, std::array<uint16_t, 256>& classes, uint32_t& num_classes);
   struct Counter {  // P C{lo,hi} as a term: kEmpty units if it is none
     ExprId unit = kEmpty;
-    ExprId before = kEpsilon;  // P
+    bool in_run = false;  // there is no P
     uint32_t minimum = 0;
     uint32_t maximum = kNone;
   };

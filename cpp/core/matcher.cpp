@@ -124,8 +124,9 @@ void Matcher::rollback(size_t num_steps) {
 }
 
 void Matcher::reset() {
+  std::shared_ptr<Engine> engine = grammar_->engine(engine_->shared_vocabulary());  // a fresh one, if this one is full
   release();
-  engine_ = grammar_->engine(engine_->shared_vocabulary());  // a fresh one, if this one is full
+  engine_ = std::move(engine);
   config_ = engine_->start();
   terminated_ = false;
 }

@@ -67,7 +67,6 @@ std::shared_ptr<const TerminalTable> build_table(ExpressionPool& pool, ExprId e,
 std::shared_ptr<const TerminalTable> build_counted_table(ExpressionPool& pool, const ExpressionPool::CountedRun& run,
                                                          const Vocabulary& vocabulary) {
   auto table = std::make_shared<TerminalTable>();
-  table->counted = true;
   if (pool.nullable(run.rest) || pool.nullable(run.unit)) {
     table->countable = false;
     return table;
@@ -125,7 +124,6 @@ std::shared_ptr<const TerminalTable> build_counted_table(ExpressionPool& pool, c
       if (!to.left && !from.in_unit) clear = clear && pool.step(run.rest, byte) == ExpressionPool::kEmpty;
       if (!clear) {  // units and R overlap, or a unit has no plain end: such a run has plain tables
         auto overlapping = std::make_shared<TerminalTable>();
-        overlapping->counted = true;
         overlapping->countable = false;
         return overlapping;
       }

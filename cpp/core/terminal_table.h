@@ -28,7 +28,6 @@ struct TerminalTable {
     std::vector<TokenId> tokens;  // tokens that end within R
     Trie residual;
   };
-  bool counted = false;
   bool countable = true;  // false: the run has overlaps and needs plain tables (nothing else is set)
   uint32_t max_need = 0;
   std::vector<TokenSet> at_most;              // [n] = tokens inside the run that need at most n units, n < kNumBounds

@@ -1,4 +1,4 @@
-// A fixed set of tokens, as a list of ids or as a bit mask, whichever is smaller.
+// A fixed set of tokens, as a list of ids where it is small (half a bit mask's memory at most), else as a bit mask.
 #pragma once
 
 #include <bit>

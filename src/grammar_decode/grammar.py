@@ -104,6 +104,12 @@ class Grammar:
     def __reduce__(self) -> tuple[Any, ...]:
         return (Grammar.from_bytes, (self.to_bytes(),))
 
+    def __eq__(self, other: object) -> bool:
+        return self.to_bytes() == other.to_bytes() if isinstance(other, Grammar) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._encoded)
+
     def __repr__(self) -> str:
         return f"<Grammar of {len(self.origins)} nodes, {len(self._encoded)} bytes>"
 

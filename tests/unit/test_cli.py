@@ -84,7 +84,7 @@ def test_check_lists_every_keyword_with_its_location(run: Any, schema: Path) -> 
 
 def test_check_json_has_the_same_entries(run: Any, schema: Path) -> None:
     report = run("check", schema, "--json").json
-    assert report["enforced"] is True
+    assert report["compiled"] is True
     assert {"#/properties/name"} <= {
         entry["location"] for entry in report["entries"] if entry["keyword"] == "maxLength"
     }

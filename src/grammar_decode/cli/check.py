@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from time import perf_counter
 from typing import Any
 
@@ -45,7 +46,7 @@ def check_command(
     entries = [_entry(entry) for entry in grammar.report.entries]
     size = len(grammar.to_bytes())
     if as_json:
-        print_json({"enforced": True, "entries": entries, "compile_seconds": seconds, "grammar_bytes": size})
+        print_json({"compiled": True, "entries": entries, "compile_seconds": seconds, "grammar_bytes": size})
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("keyword", "location", "what became of it"):
@@ -56,12 +57,12 @@ def check_command(
             outcome.append(f": {entry['detail']}", style="default")
         table.add_row(entry["keyword"], entry["location"], outcome)
     stdout.print(table)
-    stdout.print(
-        Text.assemble(
-            ("\nenforced", "bold green"),
-            f": {len(entries)} keywords, compiled in {seconds * 1000:.1f} ms to {size:,} bytes",
-        )
-    )
+    tally = Counter(entry["outcome"] for entry in entries)
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(tally.items())) or "no keywords"
+    stdout.print(Text.assemble(("\n" + counts, "bold"), f"; compiled in {seconds * 1000:.1f} ms to {size:,} bytes"))
+    unknown = [e for e in entries if e["outcome"] == "annotation" and e["detail"].startswith("not a keyword")]
+    for entry in unknown:
+        stdout.print(Text(f"not known: {entry['keyword']!r} at {entry['location']} constrains nothing", style="yellow"))
 
 
 def _entry(entry: Any) -> dict[str, str]:
