@@ -1,4 +1,4 @@
-"""A pattern limited in length shares tables far from the limit and has its own near it: as the reference on both sides."""
+"""A pattern limited in length shares tables far from the limit, and has its own near it: as the reference says."""
 
 from __future__ import annotations
 
