@@ -95,13 +95,13 @@ void Engine::compute(ConfigId c, uint32_t* mask) {
 // same new key twice. Such a token has at least three quotes; there are a few dozen of them, and hardly any is ever allowed.
 void Engine::check_many_quotes(ConfigId c, uint32_t* mask) {
   for (const TokenId token : vocabulary_->many_quotes()) {
-    if (((mask[token / 32] >> (token % 32)) & 1) == 0) continue;
+    if (!has_token(mask, token)) continue;
     ConfigId at = c;
     for (const char byte : vocabulary_->text(token)) {
       at = automaton_->step(at, static_cast<uint8_t>(byte));
       if (at == Automaton::kDead) break;
     }
-    if (at == Automaton::kDead) mask[token / 32] &= ~(uint32_t{1} << (token % 32));
+    if (at == Automaton::kDead) clear_token(mask, token);
   }
 }
 
@@ -138,7 +138,7 @@ void Engine::add_place(const Frame& f, size_t tail_size, uint32_t* mask) {
   const uint32_t used = f.sub - static_cast<uint32_t>(tail_size);
   const uint32_t run = grammar_->max_whitespace == kNone ? kNone : grammar_->max_whitespace - used;
   for (size_t n = 1; n < runs.pure.size() && n <= run; ++n) {
-    for (const TokenId token : runs.pure[n]) mask[token / 32] |= uint32_t{1} << (token % 32);
+    for (const TokenId token : runs.pure[n]) set_token(mask, token);
   }
   Frame place = f;
   place.sub = static_cast<uint32_t>(tail_size);
@@ -211,7 +211,7 @@ void Engine::add_counted(const TerminalTable& t, const ExpressionPool::CountedRu
     for (uint32_t need = 0; need <= sure; ++need) {
       if (need + 1 == t.at_most.size()) t.at_most[need].add_to(mask);
       if (need < t.at_most.size()) continue;
-      for (const TokenId token : t.by_need[need]) mask[token / 32] |= uint32_t{1} << (token % 32);
+      for (const TokenId token : t.by_need[need]) set_token(mask, token);
     }
   }
   if (sure < t.max_need) {
@@ -220,19 +220,19 @@ void Engine::add_counted(const TerminalTable& t, const ExpressionPool::CountedRu
       for (const TokenId token : t.by_need[need]) {
         ExprId state = e;
         for (const char byte : vocabulary_->text(token)) state = pool.step(state, static_cast<uint8_t>(byte));
-        if (state != ExpressionPool::kEmpty) mask[token / 32] |= uint32_t{1} << (token % 32);
+        if (state != ExpressionPool::kEmpty) set_token(mask, token);
       }
     }
   }
   const uint32_t max_units = t.exits.empty() ? 0 : t.exits.back().units;
   if (run.minimum == 0 && run.maximum >= max_units) {
-    for (const TokenId token : t.exit_tokens) mask[token / 32] |= uint32_t{1} << (token % 32);
+    for (const TokenId token : t.exit_tokens) set_token(mask, token);
     walk(t.residual, rest, mask, nullptr);
     return;
   }
   for (const TerminalTable::Exit& exit : t.exits) {
     if (exit.units < run.minimum || exit.units > run.maximum) continue;
-    for (const TokenId token : exit.tokens) mask[token / 32] |= uint32_t{1} << (token % 32);
+    for (const TokenId token : exit.tokens) set_token(mask, token);
     walk(exit.residual, rest, mask, nullptr);
   }
 }

@@ -38,15 +38,15 @@ void Engine::add_names(const Trie& trie, RegisterId reg, const NameRange& range,
   const NameTable& table = name_table(trie, node, range, before_quote);
   const std::vector<uint64_t>& allowed = containers.menu(reg).names;
   for (const NameTable::Inside& in : table.inside) {
-    if (any_bit(allowed, in.low, in.high)) mask[in.token / 32] |= uint32_t{1} << (in.token % 32);
+    if (any_bit(allowed, in.low, in.high)) set_token(mask, in.token);
   }
   for (const NameTable::Exit& exit : table.exits) {
     if (over_patterns) {
-      for (const TokenId token : exit.tokens) mask[token / 32] &= ~(uint32_t{1} << (token % 32));
+      for (const TokenId token : exit.tokens) clear_token(mask, token);
       clear_tokens(exit.rests, 0, exit.rests.first_token(exit.rests.size()), mask);
     }
     if (!any_bit(allowed, exit.name, exit.name + 1)) continue;
-    for (const TokenId token : exit.tokens) mask[token / 32] |= uint32_t{1} << (token % 32);
+    for (const TokenId token : exit.tokens) set_token(mask, token);
     if (exit.rests.size() > 0) walk(exit.rests, automaton_->closed_name(reg, exit.name, parent), mask, nullptr);
   }
 }

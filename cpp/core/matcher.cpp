@@ -138,10 +138,10 @@ void Matcher::fill(uint32_t* mask) const {
     std::memset(mask, 0, vocabulary().num_words() * sizeof(uint32_t));
   } else {
     engine_->fill(config_, mask);
-    for (const TokenId token : stop_tokens_) mask[token / 32] &= ~(uint32_t{1} << (token % 32));
+    for (const TokenId token : stop_tokens_) clear_token(mask, token);
   }
   if (!is_accepting()) return;
-  for (const TokenId token : stop_tokens_) mask[token / 32] |= uint32_t{1} << (token % 32);
+  for (const TokenId token : stop_tokens_) set_token(mask, token);
 }
 
 ByteSet Matcher::allowed_bytes() const { return terminated_ ? ByteSet{} : engine_->allowed_bytes(config_); }

@@ -5,14 +5,6 @@
 namespace gd {
 namespace {
 
-void set_bits(std::vector<uint32_t>& mask, const Trie& trie, uint32_t node) {
-  for (uint32_t t = trie.first_token(node); t < trie.first_token(node + 1); ++t) {
-    mask[trie.token(t) / 32] |= uint32_t{1} << (trie.token(t) % 32);
-  }
-}
-
-bool has_bit(const std::vector<uint32_t>& mask, TokenId token) { return ((mask[token / 32] >> (token % 32)) & 1) != 0; }
-
 // Adds the residuals of the tokens below trie node `node` (which completes the terminal) that are not inside.
 void add_residuals(std::vector<std::pair<std::string_view, TokenId>>& out, const Vocabulary& vocabulary, uint32_t node,
                    const std::vector<uint32_t>& inside) {
@@ -20,7 +12,7 @@ void add_residuals(std::vector<std::pair<std::string_view, TokenId>>& out, const
   const uint32_t consumed = trie.depth(node) + 1;
   for (uint32_t t = trie.first_token(node + 1); t < trie.first_token(trie.end(node)); ++t) {
     const TokenId token = trie.token(t);
-    if (!has_bit(inside, token)) out.emplace_back(std::string_view(vocabulary.text(token)).substr(consumed), token);
+    if (!has_token(inside.data(), token)) out.emplace_back(std::string_view(vocabulary.text(token)).substr(consumed), token);
   }
 }
 
@@ -47,7 +39,7 @@ std::shared_ptr<const TerminalTable> build_table(ExpressionPool& pool, ExprId e,
       i = trie.end(i);
       continue;
     }
-    set_bits(inside, trie, i);
+    set_tokens(trie, trie.first_token(i), trie.first_token(i + 1), inside.data());
     if (pool.nullable(next) && trie.end(i) != i + 1) completing.push_back(i);
     if (next == ExpressionPool::kEpsilon) {
       i = trie.end(i);
@@ -128,7 +120,7 @@ std::shared_ptr<const TerminalTable> build_counted_table(ExpressionPool& pool, c
         return overlapping;
       }
     }
-    set_bits(inside, trie, i);
+    set_tokens(trie, trie.first_token(i), trie.first_token(i + 1), inside.data());
     if (to.left) {
       for (uint32_t t = trie.first_token(i); t < trie.first_token(i + 1); ++t) exit_tokens.emplace_back(to.units, trie.token(t));
       if (pool.nullable(to.state) && trie.end(i) != i + 1) completing.push_back({i, to.units});
@@ -137,7 +129,7 @@ std::shared_ptr<const TerminalTable> build_counted_table(ExpressionPool& pool, c
       if (trie.first_token(i) != trie.first_token(i + 1)) {
         if (by_need.size() <= need) by_need.resize(need + 1);
         for (uint32_t t = trie.first_token(i); t < trie.first_token(i + 1); ++t) by_need[need].push_back(trie.token(t));
-        set_bits(stays, trie, i);
+        set_tokens(trie, trie.first_token(i), trie.first_token(i + 1), stays.data());
       }
     }
     places[depth + 1] = to;
@@ -148,7 +140,7 @@ std::shared_ptr<const TerminalTable> build_counted_table(ExpressionPool& pool, c
   table->max_need = by_need.empty() ? 0 : static_cast<uint32_t>(by_need.size() - 1);
   std::vector<uint32_t> up_to(vocabulary.num_words(), 0);
   for (uint32_t need = 0; need < TerminalTable::kNumBounds && need < table->max_need; ++need) {
-    for (const TokenId token : by_need[need]) up_to[token / 32] |= uint32_t{1} << (token % 32);
+    for (const TokenId token : by_need[need]) set_token(up_to.data(), token);
     table->at_most.push_back(TokenSet::from_mask(up_to.data(), up_to.size()));
   }
   table->by_need = std::move(by_need);

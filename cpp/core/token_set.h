@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "token_mask.h"
+
 namespace gd {
 
 class TokenSet {
@@ -46,7 +48,7 @@ class TokenSet {
     if (!words_.empty()) {
       for (size_t w = 0; w < words_.size(); ++w) mask[w] |= words_[w];
     } else {
-      for (const uint32_t id : ids_) mask[id / 32] |= uint32_t{1} << (id % 32);
+      for (const uint32_t id : ids_) set_token(mask, id);
     }
   }
   size_t memory_bytes() const { return 4 * (ids_.capacity() + words_.capacity()); }

@@ -12,6 +12,7 @@
 
 #include "byte_set.h"
 #include "hashing.h"
+#include "token_mask.h"
 
 namespace gd {
 
@@ -43,12 +44,12 @@ class Trie {
   uint32_t max_depth_ = 0;
 };
 
-// Sets or clears the bits of the tokens at positions [first, last) of the trie.
+// Sets, and below clears, the bits of the tokens at positions [first, last) of the trie.
 inline void set_tokens(const Trie& trie, uint32_t first, uint32_t last, uint32_t* mask) {
-  for (uint32_t t = first; t < last; ++t) mask[trie.token(t) / 32] |= uint32_t{1} << (trie.token(t) % 32);
+  for (uint32_t t = first; t < last; ++t) set_token(mask, trie.token(t));
 }
 inline void clear_tokens(const Trie& trie, uint32_t first, uint32_t last, uint32_t* mask) {
-  for (uint32_t t = first; t < last; ++t) mask[trie.token(t) / 32] &= ~(uint32_t{1} << (trie.token(t) % 32));
+  for (uint32_t t = first; t < last; ++t) clear_token(mask, trie.token(t));
 }
 
 struct TerminalTable;
