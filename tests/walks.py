@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import random
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from hypothesis import assume
 
 import grammar_decode as gd
 from vocabularies import TestVocabulary
@@ -40,6 +42,16 @@ def mask_of(matcher: gd.GrammarMatcher) -> Mask:
     matcher.fill_next_token_bitmask(bitmask)
     row: Mask = bitmask[0]
     return row
+
+
+def drawn_matcher(schema: Any, vocabulary: TestVocabulary, options: gd.JsonOptions) -> gd.GrammarMatcher:
+    """The matcher of a drawn schema; an example that has none, being unsatisfiable or too complex, is left out."""
+    matcher = None
+    with contextlib.suppress(gd.UnsatisfiableSchema, gd.SchemaTooComplex):
+        matcher = gd.GrammarMatcher(gd.compile_json_schema(schema, options), as_vocabulary(vocabulary))
+    assume(matcher is not None)  # not in a handler: it raises, and a chained error would hide that
+    assert matcher is not None
+    return matcher
 
 
 def ids_of(mask: Mask) -> list[int]:
