@@ -8,7 +8,7 @@
 namespace gd {
 namespace {
 
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr uint32_t kMaxFormulaDepth = 200;
 
 class Reader {
@@ -221,6 +221,7 @@ class Reader {
       n.required = sorted_ids(num_names);
       num_classes = num_names + static_cast<uint32_t>(n.patterns.size());
     } else {
+      n.unique = id(2) == 1;
       n.prefix = count();
       num_classes = n.prefix + 1;
     }

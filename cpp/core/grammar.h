@@ -73,6 +73,7 @@ struct Node {
   std::vector<ClassId> required;
   // kElements
   uint32_t prefix = 0;
+  bool unique = false;
   // both containers
   uint32_t min_count = 0;
   uint32_t max_count = kNone;

@@ -17,7 +17,7 @@ from grammar_decode.errors import SerializationError, UnsupportedSchema
 from grammar_decode.ir import nodes as ir
 
 MAGIC = b"GDIR"
-VERSION = 2
+VERSION = 3
 NONE = 0xFFFFFFFF
 
 # Tags. The kernel's reader (cpp/core/grammar.cpp) has the same numbers.
@@ -139,7 +139,7 @@ class _Writer:
             self.ids(n.patterns)
             self.ids(n.required)
         else:
-            self.words.extend((ELEMENTS, n.prefix))
+            self.words.extend((ELEMENTS, n.unique, n.prefix))
         self.minimum(n.min_count)
         self.bound(n.max_count)
         self.values(n.values)
@@ -309,6 +309,7 @@ class _Reader:
         ranks: list[int | None] = []
         patterns: tuple[int, ...] = ()
         required: tuple[int, ...] = ()
+        unique = False
         if tag == MEMBERS:
             for _ in range(self.count()):
                 ranks.append(self.bound())
@@ -318,6 +319,7 @@ class _Reader:
             num_classes = len(names) + len(patterns)
             prefix = 0
         else:
+            unique = self.id(2) == 1
             prefix = self.count()
             num_classes = prefix + 1
         min_count = self.word()
@@ -333,7 +335,7 @@ class _Reader:
             return ir.Members(
                 tuple(names), tuple(ranks), patterns, values, required, min_count, max_count, claims, formula
             )
-        return ir.Elements(prefix, values, min_count, max_count, claims, formula)
+        return ir.Elements(prefix, values, min_count, max_count, claims, formula, unique)
 
 
 def decode(data: bytes) -> ir.Grammar:

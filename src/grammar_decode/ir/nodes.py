@@ -267,6 +267,10 @@ class Elements:
     The item at index i has class ``min(i, prefix)``: classes ``0 .. prefix - 1`` are positions, class ``prefix`` is
     every later one. ``Has`` and ``Lacks`` are not used. The text is ``[ ws ]`` or
     ``[ ws value (ws item_separator ws value)* ws ]``.
+
+    ``unique``: no two items have the same value. The value of an object is its set of (key text, value) pairs, that of an
+    array the list of its items' values, that of a scalar: of a JSON string the string, of a JSON number the number
+    (1, 1.0 and 10e-1 are one), and of any other text the text itself.
     """
 
     prefix: int
@@ -275,6 +279,7 @@ class Elements:
     max_count: int | None = None
     claims: tuple[Claim, ...] = ()
     formula: Formula = True
+    unique: bool = False
 
 
 Node: TypeAlias = Terminal | Choice | Members | Elements
