@@ -41,6 +41,8 @@ const char* name_of(gd::FrameKind kind) {
       return "next_item";
     case gd::FrameKind::kItemAfter:
       return "after_item";
+    case gd::FrameKind::kWatched:  // told as what it watches
+      break;
   }
   return "";
 }

@@ -18,6 +18,9 @@ Automaton::Automaton(const Grammar& grammar, const ByteSet& alphabet, uint32_t m
       expressions_(alphabet, max_states),
       regexes_(expressions_.load(grammar)),
       containers_(grammar, expressions_, regexes_, alphabet, {}),
+      has_unique_arrays_(std::any_of(grammar.nodes.begin(), grammar.nodes.end(), [](const Node& n) { return n.unique; })),
+      counter_(grammar, expressions_, regexes_, alphabet, containers_, values_),
+      uniqueness_(*this, counter_, values_),
       starts_(grammar.nodes.size()) {
   frames_.push_back({});  // frame 0: no parent
   intern_patterns({});
@@ -49,9 +52,32 @@ bool Automaton::compute_live(NodeId id) {
   return false;
 }
 
-// The least fixed point: a node is live once the nodes that it needs are. Each node is looked at again when one it mentions
-// becomes live.
+// A node is live if it has a value. Distinct items come last: an array that can't have enough of them is barred, and with it what
+// needs it, which may leave other arrays without enough.
 void Automaton::find_live_nodes() {
+  const uint32_t num_nodes = static_cast<uint32_t>(grammar_.nodes.size());
+  std::vector<bool> barred(num_nodes, false);
+  for (bool changed = true; changed;) {
+    settle_live_nodes(barred);
+    containers_.freeze();
+    changed = false;
+    for (NodeId id = 0; has_unique_arrays_ && id < num_nodes; ++id) {
+      if (!grammar_.nodes[id].unique || !containers_.is_live(id)) continue;
+      counter_.start_search();
+      if (counter_.can_finish(containers_.initial(id), {})) continue;
+      barred[id] = changed = true;
+    }
+    if (changed) {
+      containers_.forget();
+      counter_.forget();
+      for (NodeId id = 0; id < num_nodes; ++id) containers_.set_live(id, false);
+    }
+  }
+}
+
+// The least fixed point, without what is barred: a node is live once the nodes that it needs are. Each node is looked at again when
+// one it mentions becomes live.
+void Automaton::settle_live_nodes(const std::vector<bool>& barred) {
   const uint32_t num_nodes = static_cast<uint32_t>(grammar_.nodes.size());
   std::vector<std::vector<NodeId>> users(num_nodes);
   for (NodeId id = 0; id < num_nodes; ++id) {
@@ -70,7 +96,7 @@ void Automaton::find_live_nodes() {
     const NodeId id = work.back();
     work.pop_back();
     waiting[id] = false;
-    if (containers_.is_live(id) || !compute_live(id)) continue;
+    if (barred[id] || containers_.is_live(id) || !compute_live(id)) continue;
     containers_.set_live(id);
     for (const NodeId user : users[id]) {
       if (waiting[user] || containers_.is_live(user)) continue;
@@ -78,7 +104,6 @@ void Automaton::find_live_nodes() {
       work.push_back(user);
     }
   }
-  containers_.freeze();
 }
 
 // ---- interning ------------------------------------------------------------------------------------------------------
@@ -172,7 +197,18 @@ ConfigId Automaton::compute_step(ConfigId c, uint8_t byte, bool for_mask) {
   // Indexed, and frames copied: stepping grows both tables.
   for (uint32_t i = 0; i < configs_[c].count; ++i) {
     const Frame f = frames_[threads_[configs_[c].begin + i]];
-    step_frame(f, byte, for_mask, out);
+    if (!has_unique_arrays_) {
+      step_frame(f, byte, for_mask, out);
+      continue;
+    }
+    const bool is_watched = f.kind == FrameKind::kWatched;
+    const Frame inner = is_watched ? frames_[f.extra] : f;
+    std::vector<FrameId> stepped;
+    step_frame(inner, byte, for_mask, stepped);
+    for (const FrameId to : stepped) {
+      const FrameId next = uniqueness_.watched(is_watched ? &f : nullptr, inner, byte, to, for_mask);
+      if (next != kNone) out.push_back(next);
+    }
   }
   const ConfigId next = out.empty() ? kDead : intern_config(std::move(out));
   remember(for_mask ? mask_steps_[c] : steps_[c], byte, next);
@@ -199,7 +235,8 @@ void Automaton::remember(Steps& steps, uint8_t byte, ConfigId next) {
 void Automaton::compute_first_bytes(ConfigId c) {
   ByteSet bytes;
   for (uint32_t i = 0; i < configs_[c].count; ++i) {
-    const Frame f = frames_[threads_[configs_[c].begin + i]];
+    Frame f = frames_[threads_[configs_[c].begin + i]];
+    if (f.kind == FrameKind::kWatched) f = frames_[f.extra];
     add_first_bytes(f, bytes);
   }
   first_bytes_[c] = bytes;
@@ -414,7 +451,8 @@ void Automaton::step_frame(const Frame& f, uint8_t byte, bool for_mask, std::vec
     case FrameKind::kRootValue:
     case FrameKind::kMemberValue:
     case FrameKind::kItemValue:
-      throw std::logic_error("a waiting frame is not a thread");
+    case FrameKind::kWatched:
+      throw std::logic_error("a waiting or watched frame does not step by itself");
   }
 }
 
@@ -485,16 +523,33 @@ bool Automaton::is_exact_key(RegisterId reg, const KeyPosition& k) {
   return std::any_of(used.begin(), used.end(), [&](TextId t) { return containers_.texts().is_prefix(k.text, t); });
 }
 
-ConfigId Automaton::forget_key(ConfigId c) {
-  if (configs_[c].count != 1) return c;
-  Frame f = frames_[threads_[configs_[c].begin]];
-  if (f.kind != FrameKind::kKey) return c;
+FrameId Automaton::forget_key(FrameId id) {
+  Frame f = frames_[id];
+  if (f.kind != FrameKind::kKey) return id;
   KeyPosition k = keys_[f.extra];
-  if (k.patterns == 0 || k.text == TextPool::kFresh || is_exact_key(f.state, k)) return c;
+  if (k.patterns == 0 || k.text == TextPool::kFresh || is_exact_key(f.state, k)) return id;
   k.text = TextPool::kFresh;
   k.depth = 0;
   f.extra = intern_key(k);
-  return config_of(intern(f));
+  return intern(f);
+}
+
+ConfigId Automaton::forget_texts(ConfigId c) {
+  std::vector<FrameId> threads;
+  bool changed = false;
+  for (uint32_t i = 0; i < configs_[c].count; ++i) {
+    const FrameId id = threads_[configs_[c].begin + i];
+    const Frame f = frames_[id];
+    if (f.kind == FrameKind::kWatched) {
+      threads.push_back(uniqueness_.forgotten(f));
+    } else if (f.kind == FrameKind::kKey && configs_[c].count == 1) {
+      threads.push_back(forget_key(id));
+    } else {
+      threads.push_back(id);
+    }
+    changed = changed || threads.back() != id;
+  }
+  return changed ? intern_config(std::move(threads)) : c;
 }
 
 ByteSet Automaton::exact_bytes(RegisterId reg, const KeyPosition& k) {
@@ -594,7 +649,7 @@ size_t Automaton::memory_bytes() const {
   return expressions_.memory_bytes() + containers_.memory_bytes() + row_bytes_ + frames_.capacity() * sizeof(Frame) +
          frame_index_.memory_bytes() + keys_.capacity() * sizeof(KeyPosition) + key_index_.memory_bytes() +
          threads_.capacity() * sizeof(FrameId) + configs_.capacity() * (sizeof(Config) + 2 * sizeof(Steps) + sizeof(ByteSet)) +
-         config_index_.memory_bytes();
+         config_index_.memory_bytes() + values_.memory_bytes() + uniqueness_.memory_bytes();
 }
 
 }  // namespace gd

@@ -17,6 +17,9 @@
 #include "container.h"
 #include "expression.h"
 #include "grammar.h"
+#include "json_value.h"
+#include "uniqueness.h"
+#include "value_counter.h"
 
 namespace gd {
 
@@ -40,6 +43,7 @@ enum class FrameKind : uint8_t {
   kItemValue,     // waits for an item                        state = register
   kItemAfter,     // behind an item                           state = register, sub
   kItemNext,      // behind "," in an array                   state = register, sub
+  kWatched,       // inside an array of distinct items        state = level, sub = text, extra = the frame (uniqueness.h)
 };
 
 struct Frame {
@@ -98,9 +102,14 @@ class Automaton {
   ConfigId resume(FrameId waiting);  // what follows when the value that `waiting` waits for is complete
   ConfigId closed_name(RegisterId reg, uint32_t sorted_name, FrameId parent);  // behind a name and its quote
   ConfigId closed_key(RegisterId reg, uint32_t pattern, FrameId parent);       // behind a fresh key of that pattern
-  // The configuration whose mask is the same as that of c but for tokens with many quotes: if c is one thread within a key that is on
-  // the way to no name and no used key, its text is forgotten. Else c itself.
-  ConfigId forget_key(ConfigId c);
+  // The configuration whose mask is the same as that of c but for tokens that repeat a key or an item: within a key that is on the way to
+  // no name and no used key, and within an item that can equal no earlier one, the text is forgotten.
+  ConfigId forget_texts(ConfigId c);
+  FrameId forget_key(FrameId f);
+  Uniqueness& uniqueness() { return uniqueness_; }
+  bool has_unique_arrays() const { return has_unique_arrays_; }
+  ConfigId config_of(std::vector<FrameId> threads) { return threads.empty() ? kDead : intern_config(std::move(threads)); }
+  void resume_into(FrameId waiting, std::vector<FrameId>& out);
   // Whether a key position has to be followed letter by letter: its text may be a name, a used key, or of a finite pattern.
   bool is_exact_key(RegisterId reg, const KeyPosition& k);
   // The bytes behind which an exact key position may lead to another one, or close a name or a used key.
@@ -148,6 +157,7 @@ class Automaton {
   };
 
   void find_live_nodes();
+  void settle_live_nodes(const std::vector<bool>& barred);
   bool compute_live(NodeId node);
   ConfigId intern_config(std::vector<FrameId> threads);
   KeyId intern_key(const KeyPosition& k);
@@ -161,7 +171,6 @@ class Automaton {
   void step_in_key(const Frame& f, uint8_t byte, bool for_mask, std::vector<FrameId>& out);
   void start_value(NodeId node, Frame waiting, uint8_t byte, std::vector<FrameId>& out);
   void start_items(const Frame& f, uint8_t byte, std::vector<FrameId>& out);
-  void resume_into(FrameId waiting, std::vector<FrameId>& out);
   void push(std::vector<FrameId>& out, FrameKind kind, uint32_t sub, uint32_t state, uint32_t extra, FrameId parent);
   bool key_is_live(RegisterId reg, const KeyPosition& k);
   // Continues the run of literal tail and whitespace in `f`; true if the byte was part of it.
@@ -172,6 +181,10 @@ class Automaton {
   ExpressionPool expressions_;
   std::vector<ExprId> regexes_;
   Containers containers_;
+  bool has_unique_arrays_ = false;
+  ValuePool values_;
+  ValueCounter counter_;
+  Uniqueness uniqueness_;
   std::vector<std::unique_ptr<Starts>> starts_;
   std::vector<Frame> frames_;
   HashIndex frame_index_;

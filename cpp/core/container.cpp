@@ -89,6 +89,11 @@ Containers::Info& Containers::info(NodeId id) {
       i.is_required[c] = true;
       if (n.ranks[c] == kNone) i.required_unranked.push_back(c);
     }
+    i.listing_order.resize(num_names);
+    for (uint32_t c = 0; c < num_names; ++c) i.listing_order[c] = c;
+    std::stable_sort(i.listing_order.begin(), i.listing_order.end(), [&](ClassId a, ClassId b) {
+      return std::pair(n.ranks[a], !i.is_required[a]) < std::pair(n.ranks[b], !i.is_required[b]);
+    });
     i.required_below.assign(i.num_ranks + 1, 0);
     for (uint32_t r = 0; r < i.num_ranks; ++r) {
       i.required_below[r + 1] = i.required_below[r] + (i.by_rank[r] != kNone && i.is_required[i.by_rank[r]] ? 1 : 0);
@@ -289,6 +294,17 @@ bool Containers::can_close(RegisterId id) {
     return FormulaPool::kFalse;
   });
   return at_end == FormulaPool::kTrue;
+}
+
+bool Containers::is_missing(RegisterId id, ClassId name) {
+  const Register r = registers_[id];
+  return info(r.node).is_required[name] && is_open(r, name);
+}
+
+void Containers::forget() {
+  entries_.clear();
+  for (std::unique_ptr<Menu>& menu : menus_) menu.reset();
+  std::fill(satisfiable_.begin(), satisfiable_.end(), uint8_t{0});
 }
 
 ClassId Containers::item_class(RegisterId id) const {

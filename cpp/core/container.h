@@ -72,9 +72,10 @@ class Containers {
 
   // Emptiness of nodes: the owner sets what it finds (least fixed point), then calls freeze(); registers are asked for after.
   bool could_finish(NodeId container);  // with the nodes known to be live so far
-  void set_live(NodeId node) { live_[node] = true; }
+  void set_live(NodeId node, bool live = true) { live_[node] = live; }
   bool is_live(NodeId node) const { return live_[node]; }
   void freeze() { frozen_ = true; }
+  void forget();  // answers that rest on nodes which have turned out to be empty
 
   RegisterId initial(NodeId node);
   const Register& operator[](RegisterId id) const { return registers_[id]; }
@@ -109,6 +110,12 @@ class Containers {
   const std::vector<TextId>& used_texts(RegisterId id) const { return used_sets_[registers_[id].used]; }
   TextPool& texts() { return texts_; }
 
+  // ---- for listing the values of an object ----
+
+  // The names in an order in which every set of them can be read: ranked ones by rank, then required ones, then the others.
+  const std::vector<ClassId>& listing_order(NodeId node) { return info(node).listing_order; }
+  bool is_missing(RegisterId id, ClassId name);  // required, and not read yet
+
   size_t memory_bytes() const;  // O(1)
 
  private:
@@ -123,6 +130,7 @@ class Containers {
     std::vector<uint32_t> required_below;  // [r] = required names with rank < r
     std::vector<ClassId> required_unranked;
     std::vector<bool> is_required;  // by name
+    std::vector<ClassId> listing_order;
     bool counts = false;            // the register has to count
     uint32_t count_stop = kNone;    // counting stops here (no maximum)
     FormulaId formula = FormulaPool::kTrue;

@@ -56,9 +56,9 @@ ByteSet Engine::allowed_bytes(ConfigId c) {
 
 void Engine::fill(ConfigId c, uint32_t* mask) {
   const std::lock_guard lock(mutex_);
-  const ConfigId alike = automaton_->forget_key(c);
+  const ConfigId alike = automaton_->forget_texts(c);
   fill_remembered(alike, mask);
-  if (alike != c) check_many_quotes(c, mask);
+  if (alike != c) check_repeats(c, mask);
 }
 
 void Engine::fill_remembered(ConfigId c, uint32_t* mask) {
@@ -88,13 +88,19 @@ void Engine::fill_remembered(ConfigId c, uint32_t* mask) {
 void Engine::compute(ConfigId c, uint32_t* mask) {
   const std::span<const FrameId> threads = automaton_->threads(c);
   for (const FrameId f : std::vector<FrameId>(threads.begin(), threads.end())) add_thread(f, mask);
-  check_many_quotes(c, mask);
+  check_repeats(c, mask);
 }
 
-// mask_step takes a key that it has not followed letter by letter for a new one, so it can let through a token that writes the
-// same new key twice. Such a token has at least three quotes; there are a few dozen of them, and hardly any is ever allowed.
-void Engine::check_many_quotes(ConfigId c, uint32_t* mask) {
-  for (const TokenId token : vocabulary_->many_quotes()) {
+// mask_step takes a key that it has not followed letter by letter for a new one, and an item likewise, so it can let through a token
+// that writes the same new key or item twice. A token that repeats a key has at least three quotes; one that repeats an item has a
+// comma with something behind it. There are few of them, and hardly any is ever allowed.
+void Engine::check_repeats(ConfigId c, uint32_t* mask) {
+  check_tokens(vocabulary_->many_quotes(), c, mask);
+  if (automaton_->has_unique_arrays()) check_tokens(vocabulary_->item_pairs(), c, mask);
+}
+
+void Engine::check_tokens(const std::vector<TokenId>& tokens, ConfigId c, uint32_t* mask) {
+  for (const TokenId token : tokens) {
     if (!has_token(mask, token)) continue;
     ConfigId at = c;
     for (const char byte : vocabulary_->text(token)) {
@@ -113,6 +119,9 @@ void Engine::add_thread(FrameId id, uint32_t* mask) {
       return;
     case FrameKind::kKey:
       add_key(id, mask);
+      return;
+    case FrameKind::kWatched:
+      add_watched(f, id, mask);
       return;
     case FrameKind::kMemberBefore:
       add_place(f, grammar_->key_separator.size() - 1, mask);
@@ -304,7 +313,8 @@ std::vector<Engine::Expectation> Engine::expectations(ConfigId c) {
   std::vector<Expectation> result;
   const std::span<const FrameId> threads = automaton_->threads(c);
   for (const FrameId id : std::vector<FrameId>(threads.begin(), threads.end())) {
-    const Frame f = automaton_->frame(id);
+    Frame f = automaton_->frame(id);
+    if (f.kind == FrameKind::kWatched) f = automaton_->frame(f.extra);
     Expectation e;
     e.kind = f.kind;
     e.node = kNone;

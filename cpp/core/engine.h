@@ -87,7 +87,13 @@ class Engine {
   void clear_used(const Trie& trie, RegisterId reg, const KeyPosition& k, bool before_quote, uint32_t* mask);
   void walk(const Trie& trie, ConfigId from, uint32_t* mask, const ByteSet* first_bytes);
   void walk_exact_keys(FrameId f, uint32_t* mask);
-  void check_many_quotes(ConfigId c, uint32_t* mask);
+  void check_repeats(ConfigId c, uint32_t* mask);
+  void check_tokens(const std::vector<TokenId>& tokens, ConfigId c, uint32_t* mask);
+  // engine_unique.cpp
+  void add_watched(const Frame& watch, FrameId id, uint32_t* mask);
+  void clear_barred(const Trie& trie, ConfigId from, uint32_t* mask);
+  ByteSet doubtful_bytes(ConfigId c);
+  bool is_settled(ConfigId c);
   const TerminalTable& table(ExprId e);
   const TerminalTable* counted_table(ExprId e, const ExpressionPool::CountedRun*& run);
 

@@ -40,6 +40,8 @@ class ExpressionPool {
   ExprId literal_byte(uint8_t byte);
   ExprId make_class(const ByteSet& set);
   ExprId repeat(ExprId part, uint32_t minimum, uint32_t maximum);
+  ExprId either(std::vector<ExprId> parts) { return alternate(std::move(parts)); }
+  ExprId both(ExprId one, ExprId other) { return intersect({one, other}); }
 
   bool nullable(ExprId e) const { return exprs_[e].nullable; }
   bool is_nonempty(ExprId e);

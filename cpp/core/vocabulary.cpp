@@ -76,6 +76,8 @@ Vocabulary::Vocabulary(std::vector<std::optional<std::string>> tokens, std::vect
     entries.emplace_back(text, id);
     if (text.size() == 1) alphabet_.insert(static_cast<uint8_t>(text[0]));
     if (std::count(text.begin(), text.end(), '"') >= 3) many_quotes_.push_back(id);
+    const size_t comma = text.find(',');
+    if (comma != std::string::npos && text.find_first_not_of(" \t\n\r", comma + 1) != std::string::npos) item_pairs_.push_back(id);
   }
   if (entries.empty()) throw VocabularyError("the vocabulary has no token with text");
   std::vector<std::vector<std::pair<std::string_view, TokenId>>> rests;

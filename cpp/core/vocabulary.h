@@ -80,6 +80,8 @@ class Vocabulary {
   const ByteSet& alphabet() const { return alphabet_; }  // the bytes that are tokens by themselves
   // Tokens with three or more quotes: the only ones that can close two keys of one object.
   const std::vector<TokenId>& many_quotes() const { return many_quotes_; }
+  // Tokens with something behind a comma: they may hold the end of an item and all of the next.
+  const std::vector<TokenId>& item_pairs() const { return item_pairs_; }
   size_t memory_bytes() const;
 
   // Terminal tables, shared by every grammar of this vocabulary. find returns null if absent. Thread-safe.
@@ -96,6 +98,7 @@ class Vocabulary {
   WhitespaceRuns whitespace_runs_;
   ByteSet alphabet_;
   std::vector<TokenId> many_quotes_;
+  std::vector<TokenId> item_pairs_;
 
   mutable std::mutex tables_mutex_;
   mutable std::unordered_map<Hash128, std::shared_ptr<const TerminalTable>, Hash128Hasher> tables_;

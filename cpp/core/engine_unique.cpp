@@ -1,0 +1,79 @@
+// The masks inside arrays of distinct items: the mask without distinctness, which every such place shares with plain arrays, less the
+// tokens that lead to an item that is there already. Those are found by following the earlier items only.
+
+#include <algorithm>
+
+#include "engine.h"
+
+namespace gd {
+
+void Engine::add_watched(const Frame& watch, FrameId id, uint32_t* mask) {
+  Uniqueness& uniqueness = automaton_->uniqueness();
+  std::vector<uint32_t> own(vocabulary_->num_words());
+  fill_remembered(automaton_->config_of(automaton_->forget_key(watch.extra)), own.data());
+  if (uniqueness.may_be_barred(watch)) {
+    const Frame inner = automaton_->frame(watch.extra);
+    const ConfigId config = automaton_->config_of(id);
+    if (inner.kind == FrameKind::kTerminal && uniqueness.is_plenty(watch)) {
+      // Tokens that end the scalar: what comes behind it is the same for every text that equals no earlier item.
+      std::vector<FrameId> behind;
+      uniqueness.close_fresh(watch, behind);
+      const ConfigId rest = automaton_->config_of(std::move(behind));
+      const ExpressionPool::CountedRun* run = nullptr;
+      const TerminalTable* counted = counted_table(inner.state, run);
+      clear_barred(counted != nullptr ? counted->residual : table(inner.state).residual, rest, own.data());
+    }
+    if (!is_settled(config)) clear_barred(vocabulary_->trie(), config, own.data());
+  }
+  for (size_t w = 0; w < own.size(); ++w) mask[w] |= own[w];
+}
+
+// Clears the tokens of `trie` that `from` does not accept, as far as distinctness is the reason: the mask is otherwise right.
+void Engine::clear_barred(const Trie& trie, ConfigId from, uint32_t* mask) {
+  if (trie.size() == 0) return;
+  if (from == Automaton::kDead) {
+    clear_tokens(trie, 0, trie.first_token(trie.size()), mask);
+    return;
+  }
+  std::vector<Place> places(trie.max_depth() + 1);
+  places[0] = {from, doubtful_bytes(from)};
+  for (uint32_t i = 0; i < trie.size();) {
+    const uint32_t depth = trie.depth(i);
+    const uint8_t byte = trie.byte(i);
+    if (!places[depth].bytes.contains(byte)) {
+      i = trie.end(i);
+      continue;
+    }
+    const ConfigId next = automaton_->mask_step(places[depth].config, byte);
+    if (next == Automaton::kDead) clear_tokens(trie, trie.first_token(i), trie.first_token(trie.end(i)), mask);
+    if (next == Automaton::kDead || is_settled(next)) {
+      i = trie.end(i);
+      continue;
+    }
+    if (trie.end(i) != i + 1) places[depth + 1] = {next, doubtful_bytes(next)};
+    ++i;
+  }
+}
+
+// Whether no thread can be dropped for the sake of distinctness before the scalar or key that it is in has ended.
+bool Engine::is_settled(ConfigId c) {
+  const std::span<const FrameId> threads = automaton_->threads(c);
+  const std::vector<FrameId> ids(threads.begin(), threads.end());
+  return std::all_of(ids.begin(), ids.end(), [&](FrameId id) {
+    const Frame f = automaton_->frame(id);
+    return f.kind != FrameKind::kWatched || !automaton_->uniqueness().may_be_barred(f) || automaton_->uniqueness().is_free(f);
+  });
+}
+
+ByteSet Engine::doubtful_bytes(ConfigId c) {
+  const std::span<const FrameId> threads = automaton_->threads(c);
+  ByteSet bytes;
+  for (const FrameId id : std::vector<FrameId>(threads.begin(), threads.end())) {
+    const Frame f = automaton_->frame(id);
+    if (f.kind != FrameKind::kWatched || automaton_->frame(f.extra).kind != FrameKind::kTerminal) return automaton_->first_bytes(c);
+    bytes.merge(automaton_->uniqueness().doubtful_bytes(f));
+  }
+  return bytes;
+}
+
+}  // namespace gd

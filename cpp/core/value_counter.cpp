@@ -1,0 +1,448 @@
+#include "value_counter.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "errors.h"
+
+namespace gd {
+namespace {
+
+constexpr uint64_t kMostSteps = 3'000'000;
+constexpr uint32_t kMostEntries = 400;  // of one container that is listed
+
+}  // namespace
+
+ValueCounter::ValueCounter(const Grammar& grammar, ExpressionPool& expressions, const std::vector<ExprId>& regexes,
+                           const ByteSet& alphabet, Containers& containers, ValuePool& values)
+    : grammar_(grammar), expressions_(expressions), regexes_(regexes), alphabet_(alphabet), containers_(containers), values_(values) {
+  const auto range = [&](uint8_t first, uint8_t last) {
+    ByteSet set;
+    for (uint32_t byte = first; byte <= last; ++byte) set.insert(static_cast<uint8_t>(byte));
+    return set;
+  };
+  ExpressionPool& pool = expressions_;
+  const auto byte = [&](char c) { return pool.literal_byte(static_cast<uint8_t>(c)); };
+  ByteSet letters = range(0x20, 0x7E);
+  for (const char c : {'"', '\\'}) letters.words[static_cast<uint8_t>(c) >> 6] &= ~(uint64_t{1} << (static_cast<uint8_t>(c) & 63));
+  plain_string_ = pool.concat(pool.repeat(pool.make_class(letters), 0, kNone), byte('"'));
+  const ExprId digits = pool.repeat(pool.make_class(range('0', '9')), 0, kNone);
+  const ExprId first = pool.make_class(range('1', '9'));
+  const ExprId fraction = pool.concat(byte('.'), pool.concat(digits, first));
+  const ExprId optional_fraction = pool.repeat(fraction, 0, 1);
+  const ExprId number = pool.concat(pool.repeat(byte('-'), 0, 1), pool.concat(first, pool.concat(digits, optional_fraction)));
+  const ExprId small = pool.concat(byte('0'), optional_fraction);
+  const ExprId word = pool.concat(pool.make_class(range('a', 'z')), pool.repeat(pool.make_class(range('a', 'z')), 0, kNone));
+  plain_ = pool.either({pool.concat(byte('"'), plain_string_), number, small, word});
+}
+
+void ValueCounter::spend() {
+  if (++steps_ > kMostSteps) {
+    throw LimitError("max_search", "deciding whether distinct items are left takes more than " + std::to_string(kMostSteps) +
+                                       " steps; simplify the items of the array with uniqueItems");
+  }
+}
+
+void ValueCounter::forget() {
+  node_bounds_.clear();
+  pick_bounds_.clear();
+  register_bounds_.clear();
+  listed_.clear();
+}
+
+// ---- lower bounds ---------------------------------------------------------------------------------------------------
+
+uint64_t ValueCounter::at_least(ExprId rest, std::string_view text) {
+  ExprId plain = plain_;
+  const StringPrefix string = read_string(text);
+  if (string.valid && !string.closed && string.pending.empty()) {
+    plain = plain_string_;
+  } else {
+    for (const char c : text) plain = expressions_.step(plain, static_cast<uint8_t>(c));
+  }
+  return expressions_.num_strings(expressions_.both(rest, plain));
+}
+
+uint64_t ValueCounter::values_of_node(NodeId id) {
+  if (!containers_.is_live(id)) return 0;
+  const auto [at, added] = node_bounds_.emplace(id, 1);  // a node within itself counts as one value
+  if (!added) return at->second;
+  const Node& n = grammar_.nodes[id];
+  uint64_t bound = 1;
+  switch (n.kind) {
+    case Node::kTerminal:
+      bound = at_least(regexes_[n.regex], {});
+      break;
+    case Node::kChoice:
+      for (const NodeId choice : n.choices) bound = std::max(bound, values_of_node(choice));
+      break;
+    case Node::kMembers:
+    case Node::kElements:
+      bound = ways_to_go_on(containers_.initial(id));
+      break;
+  }
+  return node_bounds_[id] = std::max<uint64_t>(bound, 1);
+}
+
+uint64_t ValueCounter::ways_to_go_on(RegisterId reg) {
+  const auto [at, added] = register_bounds_.emplace(reg, 1);
+  if (!added) return at->second;
+  const Node& n = containers_.node(reg);
+  uint64_t bound = 1;
+  const auto of_entries = [&](ClassId cls) {
+    uint64_t most = 0;
+    const std::vector<Containers::Entry> entries = containers_.entries(reg, cls);
+    for (const Containers::Entry& entry : entries) most = std::max(most, values_of_node(entry.value));
+    return most;
+  };
+  if (n.kind == Node::kMembers) {
+    const uint32_t num_names = static_cast<uint32_t>(n.names.size());
+    for (ClassId cls = 0; cls < n.num_classes() && bound < kMany; ++cls) {
+      const uint64_t values = of_entries(cls);
+      if (values == 0) continue;
+      bound = std::max(bound, values);
+      if (cls < num_names) continue;
+      const uint64_t keys = expressions_.num_strings(regexes_[n.patterns[cls - num_names]]);
+      const uint64_t taken = n.names.size() + containers_.used_texts(reg).size();
+      if (keys > taken) bound = std::max(bound, keys >= kMany ? kMany : keys - taken);
+    }
+  } else {
+    const uint64_t values = of_entries(containers_.item_class(reg));
+    bound = std::max(bound, values);
+    const bool is_endless = n.max_count == kNone && containers_[reg].formula == FormulaPool::kTrue &&
+                            !containers_.entries(reg, n.prefix).empty() && values > 0;
+    if (!n.unique) {
+      if (is_endless) bound = kMany;  // arrays of any length
+    } else if (!is_plenty(reg, 1)) {
+      bound = 1;  // not every first item need have a second one
+    }
+  }
+  return register_bounds_[reg] = bound;
+}
+
+// The fewest values that any way to read an item has.
+uint64_t ValueCounter::least_of_picks(NodeId array) {
+  const auto known = pick_bounds_.find(array);
+  if (known != pick_bounds_.end()) return known->second;
+  uint64_t least = kMany;
+  for (const std::vector<Pick>& picks : grammar_.nodes[array].values) {
+    for (const Pick& pick : picks) {
+      if (containers_.is_live(pick.node)) least = std::min(least, values_of_node(pick.node));
+    }
+  }
+  return pick_bounds_[array] = least;
+}
+
+// No shortest way to finish has more items than this.
+uint64_t ValueCounter::needed(RegisterId reg) {
+  const Node& n = containers_.node(reg);
+  const Register& r = containers_[reg];
+  uint64_t sum = n.min_count > r.count ? n.min_count - r.count : 0;
+  if (r.formula == FormulaPool::kTrue) return sum;
+  sum += n.prefix;
+  for (const Claim& claim : n.claims) {
+    if (claim.kind == Claim::kSome || claim.kind == Claim::kCountMin) sum += claim.count;
+  }
+  return sum;
+}
+
+bool ValueCounter::is_plenty(RegisterId reg, uint64_t num_used) {
+  return least_of_picks(containers_[reg].node) > num_used + needed(reg);
+}
+
+// ---- unique arrays --------------------------------------------------------------------------------------------------
+
+bool ValueCounter::can_finish(RegisterId reg, const std::vector<ValueId>& used) {
+  if (containers_.can_close(reg) || is_plenty(reg, used.size())) return true;
+  if (containers_[reg].formula == FormulaPool::kTrue) return has_distinct(reg, used);
+  return search_distinct(reg, used, 0);
+}
+
+// The values of a node that are not used, or `enough` of them. Throws LimitError where they can't be listed.
+std::vector<ValueId> ValueCounter::domain(NodeId node, const std::vector<ValueId>& used, size_t enough) {
+  for (uint32_t number = 0;; ++number) {
+    Values found = round(number);
+    const bool is_last = number + 1 == kNumRounds;
+    if (is_last) found.limit = std::max(found.limit, used.size() + enough);
+    list_node(node, found);
+    std::vector<ValueId> free;
+    for (const ValueId value : found.list) {
+      if (!ValuePool::contains(used, value)) free.push_back(value);
+    }
+    if (found.complete || free.size() >= enough) return free;
+    if (is_last) throw LimitError("max_search", "the items of an array with uniqueItems have values that can't be listed");
+  }
+}
+
+// Without a formula: the items that must still come are a matching of positions and values (Kuhn 1955).
+bool ValueCounter::has_distinct(RegisterId reg, const std::vector<ValueId>& used) {
+  const Node& n = containers_.node(reg);
+  const uint32_t count = containers_[reg].count;
+  const size_t missing = n.min_count > count ? n.min_count - count : 0;
+  std::unordered_map<NodeId, std::vector<ValueId>> domains;  // of nodes whose values could run out
+  std::vector<const std::vector<ValueId>*> positions;
+  for (size_t i = count; i < count + missing; ++i) {
+    NodeId node = kNone;
+    for (const Pick& pick : n.values[std::min<size_t>(i, n.prefix)]) {
+      if (pick.claims.empty() && containers_.is_live(pick.node)) node = pick.node;
+    }
+    if (node == kNone) return false;
+    if (values_of_node(node) >= used.size() + missing) continue;
+    const auto [at, added] = domains.try_emplace(node);
+    if (added) at->second = domain(node, used, missing);
+    if (at->second.size() < missing) positions.push_back(&at->second);
+  }
+  if (domains.size() == 1) return positions.empty() || positions[0]->size() >= positions.size();
+  std::unordered_map<ValueId, size_t> owner;
+  for (size_t start = 0; start < positions.size(); ++start) {
+    std::unordered_set<ValueId> tried;
+    const auto place = [&](auto&& self, size_t position) -> bool {
+      for (const ValueId value : *positions[position]) {
+        spend();
+        if (!tried.insert(value).second) continue;
+        const auto at = owner.find(value);
+        if (at != owner.end() && !self(self, at->second)) continue;
+        owner[value] = position;
+        return true;
+      }
+      return false;
+    };
+    if (!place(place, start)) return false;
+  }
+  return true;
+}
+
+bool ValueCounter::search_distinct(RegisterId reg, std::vector<ValueId> used, uint32_t depth) {
+  spend();
+  if (containers_.can_close(reg)) return true;
+  if (depth > kMostEntries) throw LimitError("max_search", "an array with uniqueItems and alternatives needs too many items");
+  const std::vector<Containers::Entry> entries = containers_.entries(reg, containers_.item_class(reg));
+  for (const Containers::Entry& entry : entries) {
+    for (const ValueId value : domain(entry.value, used, needed(reg) + 1)) {
+      std::vector<ValueId> next = used;
+      next.insert(std::lower_bound(next.begin(), next.end(), value), value);
+      if (is_plenty(entry.next, next.size()) || search_distinct(entry.next, std::move(next), depth + 1)) return true;
+    }
+  }
+  return false;
+}
+
+// ---- listing --------------------------------------------------------------------------------------------------------
+
+ValueCounter::Values ValueCounter::round(uint32_t number) {
+  constexpr size_t kSizes[kNumRounds] = {16, 512, 8192, 70000};
+  constexpr uint32_t kDepths[kNumRounds] = {3, 6, 12, 24};
+  return {kSizes[number], kDepths[number], true, {}, {}};
+}
+
+std::vector<std::string> ValueCounter::list_texts(ExprId rest, std::string text, size_t limit, bool& complete) {
+  std::vector<std::string> found;
+  std::deque<std::pair<ExprId, std::string>> queue{{rest, std::move(text)}};
+  while (!queue.empty()) {
+    spend();
+    const auto [state, so_far] = std::move(queue.front());
+    queue.pop_front();
+    if (expressions_.nullable(state)) {
+      if (found.size() == limit) {
+        complete = false;
+        return found;
+      }
+      found.push_back(so_far);
+    }
+    const ByteSet live = expressions_.live_bytes(state);
+    live.for_each([&](uint8_t byte) {
+      if (!alphabet_.contains(byte)) return;
+      const ExprId next = expressions_.step(state, byte);
+      if (expressions_.is_nonempty(next)) queue.emplace_back(next, so_far + static_cast<char>(byte));
+    });
+  }
+  return found;
+}
+
+// Breadth first over the states, texts of equal meaning once. Zeros that may still count are told apart only so far: where more of
+// them make a difference, there are more values than are asked for.
+void ValueCounter::list_scalars(ExprId rest, const std::string& text, Values& out) {
+  std::deque<std::pair<ExprId, std::string>> queue{{rest, text}};
+  std::unordered_set<std::string> met;
+  const auto is_new = [&](ExprId state, const std::string& so_far) {
+    std::string meaning;
+    const StringPrefix string = read_string(so_far);
+    const NumberPrefix number = read_number(so_far);
+    if (string.valid) {
+      meaning = "s" + string.text + (string.closed ? "\"" : "\\") + string.pending;
+    } else if (number.valid) {
+      const size_t last = number.digits.find_last_not_of('0') + 1;
+      const int64_t zeros = static_cast<int64_t>(number.digits.size() - last);
+      const int64_t in_front = number.digits.empty() ? number.scale : 0;  // 0.000: zeros before the first digit
+      const auto most = static_cast<int64_t>(out.limit);
+      const bool in_fraction = so_far.find('.') != std::string::npos;
+      meaning = std::string(number.negative ? "-" : "+") + number.digits.substr(0, last) + "|" +
+                std::to_string(in_fraction && !number.has_exponent ? std::min(zeros, most) : 0) + "|" +
+                std::to_string(number.has_exponent && last == 0 ? 0 : number.scale - zeros - (in_front > most ? in_front - most : 0)) +
+                (in_fraction ? "." : "") + (number.has_exponent ? number.exponent_negative ? "e-" : "e+" : "") +
+                number.exponent_digits;
+    } else {
+      meaning = "t" + so_far;
+    }
+    meaning.append("#").append(std::to_string(state));
+    return met.insert(std::move(meaning)).second;
+  };
+  while (!queue.empty()) {
+    spend();
+    const auto [state, so_far] = std::move(queue.front());
+    queue.pop_front();
+    if (expressions_.nullable(state) && !so_far.empty()) {
+      out.add(values_.scalar(so_far));
+      if (out.is_full()) {
+        out.complete = false;
+        return;
+      }
+    }
+    const ByteSet live = expressions_.live_bytes(state);
+    live.for_each([&](uint8_t byte) {
+      if (!alphabet_.contains(byte)) return;
+      const ExprId next = expressions_.step(state, byte);
+      std::string longer = so_far + static_cast<char>(byte);
+      if (expressions_.is_nonempty(next) && is_new(next, longer)) queue.emplace_back(next, std::move(longer));
+    });
+  }
+}
+
+void ValueCounter::list_node(NodeId id, Values& out) {
+  if (!containers_.is_live(id)) return;
+  const Node& n = grammar_.nodes[id];
+  if (n.kind != Node::kTerminal && n.kind != Node::kChoice) {
+    if (out.depth == 0) {
+      out.complete = false;
+      return;
+    }
+  }
+  const uint64_t key = combine(combine(id, out.limit), out.depth);
+  const auto known = listed_.find(key);
+  if (known != listed_.end()) {
+    for (const ValueId value : known->second.list) out.add(value);
+    out.complete = out.complete && known->second.complete;
+    return;
+  }
+  Values own = out.like();
+  switch (n.kind) {
+    case Node::kTerminal:
+      list_scalars(regexes_[n.regex], {}, own);
+      break;
+    case Node::kChoice: {
+      listed_.emplace(key, Values{own.limit, own.depth, false, {}, {}});  // a choice of itself adds nothing, but is not all
+      for (const NodeId choice : n.choices) {
+        if (!own.is_full()) list_node(choice, own);
+      }
+      if (own.is_full()) own.complete = false;
+      listed_.erase(key);
+      break;
+    }
+    case Node::kMembers:
+      --own.depth;
+      list_objects(containers_.initial(id), ValuePool::kNoValues, false, own);
+      break;
+    case Node::kElements:
+      --own.depth;
+      list_arrays(containers_.initial(id), ValuePool::kNoValues, ValuePool::kNoValues, false, own);
+      break;
+  }
+  for (const ValueId value : own.list) out.add(value);
+  out.complete = out.complete && own.complete;
+  own.depth = out.depth;
+  listed_.emplace(key, std::move(own));
+}
+
+void ValueCounter::list_objects(RegisterId reg, ListId members, bool must_take, Values& out) {
+  list_objects_from(reg, members, 0, 0, must_take, 0, out);
+}
+
+// Names in one order (ranked ones by rank, then required, then others), then keys of patterns, so that no object is met in two orders.
+void ValueCounter::list_objects_from(RegisterId reg, ListId members, size_t from, uint32_t key_from, bool must_take, uint32_t depth,
+                                     Values& out) {
+  spend();
+  if (!must_take && containers_.can_close(reg)) out.add(values_.object(members));
+  if (out.is_full() || depth > kMostEntries) {
+    out.complete = false;
+    return;
+  }
+  const Node& n = containers_.node(reg);
+  const size_t num_names = n.names.size();
+  const std::vector<ClassId>& order = containers_.listing_order(containers_[reg].node);
+  for (size_t i = from; i < num_names; ++i) {
+    const ClassId cls = order[i];
+    const ValueId key = values_.key(n.names[cls]);
+    const std::vector<Containers::Entry> entries = containers_.entries(reg, cls);
+    for (const Containers::Entry& entry : entries) {
+      Values found = out.like();
+      list_node(entry.value, found);
+      out.complete = out.complete && found.complete;
+      for (const ValueId value : found.list) {
+        list_objects_from(entry.next, values_.with_member(members, key, value), i + 1, 0, false, depth + 1, out);
+        if (out.is_full()) return;
+      }
+    }
+    if (containers_.is_missing(reg, cls)) return;  // nothing can be finished without it
+  }
+  const size_t num_patterns = n.patterns.size();
+  for (size_t p = from > num_names ? from - num_names : 0; p < num_patterns; ++p) {
+    const ClassId cls = static_cast<ClassId>(num_names + p);
+    const std::vector<Containers::Entry> entries = containers_.entries(reg, cls);
+    if (entries.empty()) continue;
+    bool all_keys = true;
+    const std::vector<std::string> keys = list_texts(regexes_[n.patterns[p]], {}, out.limit + num_names, all_keys);
+    out.complete = out.complete && all_keys;
+    const bool same_pattern = from == num_names + p;
+    for (size_t k = same_pattern ? key_from : 0; k < keys.size(); ++k) {
+      if (std::find(n.names.begin(), n.names.end(), keys[k]) != n.names.end()) continue;
+      const ValueId key = values_.key(keys[k]);
+      if (ValuePool::member(values_.list(members), key) != ValuePool::kAbsent) continue;
+      TextId text = TextPool::kEmptyText;
+      for (const char c : keys[k]) text = containers_.texts().append(text, static_cast<uint8_t>(c));
+      for (const Containers::Entry& entry : entries) {
+        const RegisterId next = containers_.with_used(entry.next, text);
+        if (next == kNone) continue;
+        Values found = out.like();
+        list_node(entry.value, found);
+        out.complete = out.complete && found.complete;
+        for (const ValueId value : found.list) {
+          list_objects_from(next, values_.with_member(members, key, value), num_names + p, static_cast<uint32_t>(k) + 1, false,
+                            depth + 1, out);
+          if (out.is_full()) return;
+        }
+      }
+    }
+  }
+}
+
+void ValueCounter::list_arrays(RegisterId reg, ListId items, ListId used, bool must_take, Values& out) {
+  list_arrays_from(reg, items, used, must_take, 0, out);
+}
+
+void ValueCounter::list_arrays_from(RegisterId reg, ListId items, ListId used, bool must_take, uint32_t depth, Values& out) {
+  spend();
+  const bool unique = containers_.node(reg).unique;
+  if (!must_take && containers_.can_close(reg)) out.add(values_.array(items));
+  if (out.is_full() || depth > kMostEntries) {
+    out.complete = false;
+    return;
+  }
+  const std::vector<Containers::Entry> entries = containers_.entries(reg, containers_.item_class(reg));
+  for (const Containers::Entry& entry : entries) {
+    Values found = out.like();
+    list_node(entry.value, found);
+    out.complete = out.complete && found.complete;
+    for (const ValueId value : found.list) {
+      ListId next_used = used;
+      if (unique) {
+        if (ValuePool::contains(values_.list(used), value)) continue;
+        next_used = values_.with_value(used, value);
+        if (!can_finish(entry.next, std::vector<ValueId>(values_.list(next_used)))) continue;
+      }
+      list_arrays_from(entry.next, values_.appended(items, value), next_used, false, depth + 1, out);
+      if (out.is_full()) return;
+    }
+  }
+}
+
+}  // namespace gd
