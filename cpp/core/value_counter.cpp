@@ -55,12 +55,35 @@ void ValueCounter::forget() {
 uint64_t ValueCounter::at_least(ExprId rest, std::string_view text) {
   ExprId plain = plain_;
   const StringPrefix string = read_string(text);
-  if (string.valid && !string.closed && string.pending.empty()) {
+  if (string.valid && !string.pending.empty()) return at_least_behind_escape(rest, std::string(text));
+  if (string.valid && !string.closed) {
     plain = plain_string_;
   } else {
     for (const char c : text) plain = expressions_.step(plain, static_cast<uint8_t>(c));
   }
   return expressions_.num_strings(expressions_.both(rest, plain));
+}
+
+// In the middle of an escape: the most of some ways to complete it.
+uint64_t ValueCounter::at_least_behind_escape(ExprId rest, std::string text) {
+  constexpr uint32_t kMostWays = 8;
+  uint64_t best = 0;
+  uint32_t num_ways = 0;
+  std::vector<std::pair<ExprId, std::string>> stack{{rest, std::move(text)}};
+  while (!stack.empty() && num_ways < kMostWays && best < kMany) {
+    const auto [state, so_far] = std::move(stack.back());
+    stack.pop_back();
+    if (read_string(so_far).pending.empty()) {
+      ++num_ways;
+      best = std::max(best, at_least(state, so_far));
+      continue;
+    }
+    const ByteSet live = expressions_.live_bytes(state);
+    live.for_each([&](uint8_t byte) {
+      if (alphabet_.contains(byte)) stack.emplace_back(expressions_.step(state, byte), so_far + static_cast<char>(byte));
+    });
+  }
+  return best;
 }
 
 uint64_t ValueCounter::values_of_node(NodeId id) {

@@ -72,6 +72,7 @@ class ValueCounter {
   void forget();  // after nodes have turned out to be empty
 
  private:
+  uint64_t at_least_behind_escape(ExprId rest, std::string text);
   uint64_t least_of_picks(NodeId array);
   uint64_t needed(RegisterId reg);
   bool has_distinct(RegisterId reg, const std::vector<ValueId>& used);
