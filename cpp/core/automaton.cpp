@@ -534,6 +534,14 @@ FrameId Automaton::forget_key(FrameId id) {
   return intern(f);
 }
 
+bool Automaton::is_inside_scalars(ConfigId c) const {
+  const std::span<const FrameId> ids = threads(c);
+  return std::all_of(ids.begin(), ids.end(), [&](FrameId id) {
+    const Frame& f = frames_[id];
+    return (f.kind == FrameKind::kWatched ? frames_[f.extra] : f).kind == FrameKind::kTerminal;
+  });
+}
+
 ConfigId Automaton::forget_texts(ConfigId c) {
   std::vector<FrameId> threads;
   bool changed = false;

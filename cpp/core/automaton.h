@@ -106,6 +106,7 @@ class Automaton {
   // no name and no used key, and within an item that can equal no earlier one, the text is forgotten.
   ConfigId forget_texts(ConfigId c);
   FrameId forget_key(FrameId f);
+  bool is_inside_scalars(ConfigId c) const;  // every thread
   Uniqueness& uniqueness() { return uniqueness_; }
   bool has_unique_arrays() const { return has_unique_arrays_; }
   ConfigId config_of(std::vector<FrameId> threads) { return threads.empty() ? kDead : intern_config(std::move(threads)); }

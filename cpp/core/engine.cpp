@@ -58,7 +58,9 @@ void Engine::fill(ConfigId c, uint32_t* mask) {
   const std::lock_guard lock(mutex_);
   const ConfigId alike = automaton_->forget_texts(c);
   fill_remembered(alike, mask);
-  if (alike != c) check_repeats(c, mask);
+  if (alike == c) return;
+  check_doubtful(c, alike, mask);
+  if (!automaton_->is_inside_scalars(c)) check_repeats(c, mask);
 }
 
 void Engine::fill_remembered(ConfigId c, uint32_t* mask) {
@@ -87,16 +89,25 @@ void Engine::fill_remembered(ConfigId c, uint32_t* mask) {
 
 void Engine::compute(ConfigId c, uint32_t* mask) {
   const std::span<const FrameId> threads = automaton_->threads(c);
-  for (const FrameId f : std::vector<FrameId>(threads.begin(), threads.end())) add_thread(f, mask);
+  std::vector<TokenId> doubtful;
+  for (const FrameId f : std::vector<FrameId>(threads.begin(), threads.end())) add_thread(f, mask, doubtful);
+  if (!doubtful.empty()) doubtful_[c] = std::move(doubtful);
   check_repeats(c, mask);
 }
 
 // mask_step takes a key that it has not followed letter by letter for a new one, and an item likewise, so it can let through a token
-// that writes the same new key or item twice. A token that repeats a key has at least three quotes; one that repeats an item has a
-// comma with something behind it. There are few of them, and hardly any is ever allowed.
+// that writes the same new key or item twice. A token that repeats a key has at least three quotes. There are few such tokens, and
+// hardly any is ever allowed.
 void Engine::check_repeats(ConfigId c, uint32_t* mask) {
   check_tokens(vocabulary_->many_quotes(), c, mask);
   if (automaton_->has_unique_arrays()) check_tokens(vocabulary_->item_pairs(), c, mask);
+  check_doubtful(c, c, mask);
+}
+
+// The tokens whose fate depends on a text that `alike`, whose mask is at hand, has forgotten.
+void Engine::check_doubtful(ConfigId c, ConfigId alike, uint32_t* mask) {
+  const auto doubtful = doubtful_.find(alike);
+  if (doubtful != doubtful_.end()) check_tokens(std::vector<TokenId>(doubtful->second), c, mask);
 }
 
 void Engine::check_tokens(const std::vector<TokenId>& tokens, ConfigId c, uint32_t* mask) {
@@ -111,7 +122,7 @@ void Engine::check_tokens(const std::vector<TokenId>& tokens, ConfigId c, uint32
   }
 }
 
-void Engine::add_thread(FrameId id, uint32_t* mask) {
+void Engine::add_thread(FrameId id, uint32_t* mask, std::vector<TokenId>& doubtful) {
   const Frame f = automaton_->frame(id);
   switch (f.kind) {
     case FrameKind::kTerminal:
@@ -121,7 +132,7 @@ void Engine::add_thread(FrameId id, uint32_t* mask) {
       add_key(id, mask);
       return;
     case FrameKind::kWatched:
-      add_watched(f, id, mask);
+      add_watched(f, id, mask, doubtful);
       return;
     case FrameKind::kMemberBefore:
       add_place(f, grammar_->key_separator.size() - 1, mask);

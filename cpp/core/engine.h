@@ -59,7 +59,7 @@ class Engine {
 
   void fill_remembered(ConfigId c, uint32_t* mask);
   void compute(ConfigId c, uint32_t* mask);
-  void add_thread(FrameId f, uint32_t* mask);
+  void add_thread(FrameId f, uint32_t* mask, std::vector<TokenId>& doubtful);
   void add_terminal(ExprId e, FrameId parent, uint32_t* mask);
   void add_counted(const TerminalTable& table, const ExpressionPool::CountedRun& run, ExprId e, ConfigId rest, uint32_t* mask);
   void add_table(ExprId e, ConfigId rest, uint32_t* mask);
@@ -88,12 +88,14 @@ class Engine {
   void walk(const Trie& trie, ConfigId from, uint32_t* mask, const ByteSet* first_bytes);
   void walk_exact_keys(FrameId f, uint32_t* mask);
   void check_repeats(ConfigId c, uint32_t* mask);
+  void check_doubtful(ConfigId c, ConfigId alike, uint32_t* mask);
   void check_tokens(const std::vector<TokenId>& tokens, ConfigId c, uint32_t* mask);
   // engine_unique.cpp
-  void add_watched(const Frame& watch, FrameId id, uint32_t* mask);
-  void clear_barred(const Trie& trie, ConfigId from, uint32_t* mask);
+  void add_watched(const Frame& watch, FrameId id, uint32_t* mask, std::vector<TokenId>& doubtful);
+  void clear_barred(const Trie& trie, ConfigId from, uint32_t* mask, std::vector<TokenId>& doubtful);
   ByteSet doubtful_bytes(ConfigId c);
   bool is_settled(ConfigId c);
+  bool is_doubtful(ConfigId c);
   const TerminalTable& table(ExprId e);
   const TerminalTable* counted_table(ExprId e, const ExpressionPool::CountedRun*& run);
 
@@ -108,6 +110,8 @@ class Engine {
   std::unordered_map<ConfigId, TokenSet> memo_;
   size_t memo_bytes_ = 0;
   size_t memo_limit_ = size_t{64} << 20;
+  // By configuration: tokens that may hold two equal items, to be tried with the true text.
+  std::unordered_map<ConfigId, std::vector<TokenId>> doubtful_;
   std::vector<Place> stack_;
   std::vector<uint32_t> scratch_;  // one mask, for threads whose tokens are not simply added
 };

@@ -7,29 +7,28 @@
 
 namespace gd {
 
-void Engine::add_watched(const Frame& watch, FrameId id, uint32_t* mask) {
+void Engine::add_watched(const Frame& watch, FrameId id, uint32_t* mask, std::vector<TokenId>& doubtful) {
   Uniqueness& uniqueness = automaton_->uniqueness();
   std::vector<uint32_t> own(vocabulary_->num_words());
   fill_remembered(automaton_->config_of(automaton_->forget_key(watch.extra)), own.data());
-  if (uniqueness.may_be_barred(watch)) {
-    const Frame inner = automaton_->frame(watch.extra);
-    const ConfigId config = automaton_->config_of(id);
-    if (inner.kind == FrameKind::kTerminal && uniqueness.is_plenty(watch)) {
-      // Tokens that end the scalar: what comes behind it is the same for every text that equals no earlier item.
-      std::vector<FrameId> behind;
-      uniqueness.close_fresh(watch, behind);
-      const ConfigId rest = automaton_->config_of(std::move(behind));
-      const ExpressionPool::CountedRun* run = nullptr;
-      const TerminalTable* counted = counted_table(inner.state, run);
-      clear_barred(counted != nullptr ? counted->residual : table(inner.state).residual, rest, own.data());
-    }
-    if (!is_settled(config)) clear_barred(vocabulary_->trie(), config, own.data());
+  const Frame inner = automaton_->frame(watch.extra);
+  const ConfigId config = automaton_->config_of(id);
+  if (inner.kind == FrameKind::kTerminal && uniqueness.is_plenty(watch)) {
+    // Tokens that end the scalar: what comes behind it is the same for every text that equals no earlier item.
+    std::vector<FrameId> behind;
+    uniqueness.close_fresh(watch, behind);
+    const ConfigId rest = automaton_->config_of(std::move(behind));
+    const ExpressionPool::CountedRun* run = nullptr;
+    const TerminalTable* counted = counted_table(inner.state, run);
+    clear_barred(counted != nullptr ? counted->residual : table(inner.state).residual, rest, own.data(), doubtful);
   }
+  if (!is_settled(config)) clear_barred(vocabulary_->trie(), config, own.data(), doubtful);
   for (size_t w = 0; w < own.size(); ++w) mask[w] |= own[w];
 }
 
-// Clears the tokens of `trie` that `from` does not accept, as far as distinctness is the reason: the mask is otherwise right.
-void Engine::clear_barred(const Trie& trie, ConfigId from, uint32_t* mask) {
+// Clears the tokens of `trie` that `from` does not accept, as far as distinctness is the reason: the mask is otherwise right. Those of
+// which that depends on a forgotten text go to `doubtful`.
+void Engine::clear_barred(const Trie& trie, ConfigId from, uint32_t* mask, std::vector<TokenId>& doubtful) {
   if (trie.size() == 0) return;
   if (from == Automaton::kDead) {
     clear_tokens(trie, 0, trie.first_token(trie.size()), mask);
@@ -46,7 +45,9 @@ void Engine::clear_barred(const Trie& trie, ConfigId from, uint32_t* mask) {
     }
     const ConfigId next = automaton_->mask_step(places[depth].config, byte);
     if (next == Automaton::kDead) clear_tokens(trie, trie.first_token(i), trie.first_token(trie.end(i)), mask);
-    if (next == Automaton::kDead || is_settled(next)) {
+    const bool is_open = next != Automaton::kDead && is_doubtful(next);
+    for (uint32_t t = trie.first_token(i); is_open && t < trie.first_token(trie.end(i)); ++t) doubtful.push_back(trie.token(t));
+    if (next == Automaton::kDead || is_open || is_settled(next)) {
       i = trie.end(i);
       continue;
     }
@@ -61,7 +62,15 @@ bool Engine::is_settled(ConfigId c) {
   const std::vector<FrameId> ids(threads.begin(), threads.end());
   return std::all_of(ids.begin(), ids.end(), [&](FrameId id) {
     const Frame f = automaton_->frame(id);
-    return f.kind != FrameKind::kWatched || !automaton_->uniqueness().may_be_barred(f) || automaton_->uniqueness().is_free(f);
+    return f.kind != FrameKind::kWatched || automaton_->uniqueness().is_free(f);
+  });
+}
+
+bool Engine::is_doubtful(ConfigId c) {
+  const std::span<const FrameId> threads = automaton_->threads(c);
+  return std::any_of(threads.begin(), threads.end(), [&](FrameId id) {
+    const Frame& f = automaton_->frame(id);
+    return f.kind == FrameKind::kWatched && automaton_->uniqueness().is_doubtful(f);
   });
 }
 

@@ -22,7 +22,7 @@ Uniqueness::Uniqueness(Automaton& automaton, ValueCounter& counter, ValuePool& v
 LevelId Uniqueness::intern(const Level& level) {
   uint64_t hash = combine(combine(41, static_cast<uint64_t>(level.kind)), static_cast<uint64_t>(level.phase));
   hash = combine(combine(combine(hash, level.below), level.parent), level.values);
-  hash = combine(combine(combine(hash, level.used), level.candidates), level.key);
+  hash = combine(combine(combine(hash, level.used), level.candidates), level.key + (uint64_t{level.unknown} << 32));
   const uint32_t next = static_cast<uint32_t>(levels_.size());
   const LevelId id = index_.find_or_add(hash, next, [&](uint32_t other) { return levels_[other] == level; });
   if (id == next) levels_.push_back(level);
@@ -31,8 +31,10 @@ LevelId Uniqueness::intern(const Level& level) {
 
 Uniqueness::Watch Uniqueness::read(const Frame& watch) const { return {watch.extra, watch.state, watch.sub}; }
 
+bool Uniqueness::is_doubtful(const Frame& watch) const { return watch.parent != 0; }
+
 FrameId Uniqueness::interned(const Watch& watch) {
-  return automaton_.intern({FrameKind::kWatched, watch.text, watch.level, watch.inner, 0});
+  return automaton_.intern({FrameKind::kWatched, watch.text, watch.level, watch.inner, watch.doubtful ? 1U : 0U});
 }
 
 std::string Uniqueness::text_of(const Watch& watch) const { return automaton_.containers().texts().suffix(watch.text, 0); }
@@ -110,7 +112,9 @@ FrameId Uniqueness::in_forgotten_item(Watch w, uint8_t, bool for_mask) {
   const Frame inner = automaton_.frame(w.inner);
   Level top = levels_[w.level];
   if (inner.kind == FrameKind::kItemAfter && inner.parent == top.parent) {
+    w.doubtful = top.unknown;
     top.phase = Level::Phase::kBetween;
+    top.unknown = true;
     w.level = intern(top);
     return checked(w, for_mask);
   }
@@ -138,6 +142,7 @@ bool Uniqueness::close_value(Watch& w, ValueId value) {
       break;
     case Level::Kind::kUnique:
       if (ValuePool::contains(values_.list(top.used), value)) return false;
+      w.doubtful = top.unknown;
       top.used = values_.with_value(top.used, value);
       if (top.below != kNoLevel && levels_[top.below].phase != Level::Phase::kForgotten) {
         top.values = values_.appended(top.values, value);
@@ -256,7 +261,7 @@ ValueId Uniqueness::scalar_at(ValueId value, size_t index, const Chain& places) 
 bool Uniqueness::is_plenty(const Chain& places) {
   return std::all_of(places.begin(), places.end(), [&](const Place& place) {
     const Level& level = levels_[place.level];
-    return level.kind != Level::Kind::kUnique || counter_.is_plenty(place.reg, values_.list(level.used).size() + 1);
+    return level.kind != Level::Kind::kUnique || counter_.is_plenty(place.reg, values_.list(level.used).size() + 2);
   });
 }
 
@@ -266,15 +271,15 @@ Uniqueness::Watch Uniqueness::without_texts(Watch w) {
     const Chain places = chain(w);
     if (places.empty()) return w;
     Level outermost = levels_[places.back().level];
-    if (outermost.phase != Level::Phase::kInItem || outermost.candidates != ValuePool::kNoValues ||
-        !counter_.is_plenty(places.back().reg, values_.list(outermost.used).size() + 1)) {
+    if (outermost.phase != Level::Phase::kInItem || outermost.unknown || outermost.candidates != ValuePool::kNoValues ||
+        !counter_.is_plenty(places.back().reg, values_.list(outermost.used).size() + 2)) {
       return w;
     }
     outermost.phase = Level::Phase::kForgotten;
     LevelId below = intern(outermost);
     size_t inner = places.size() - 1;  // the next such array further in starts anew, the levels between are dropped
     while (inner > 0 && levels_[places[inner - 1].level].kind != Level::Kind::kUnique) --inner;
-    if (inner == 0) return {w.inner, below, TextPool::kEmptyText};
+    if (inner == 0) return {w.inner, below, TextPool::kEmptyText, w.doubtful};
     for (size_t i = inner; i-- > 0;) {
       Level level = levels_[places[i].level];
       level.below = below;
@@ -314,13 +319,6 @@ void Uniqueness::close_fresh(const Frame& watch, std::vector<FrameId>& out) {
 
 bool Uniqueness::is_plenty(const Frame& watch) { return is_plenty(chain(read(watch))); }
 
-bool Uniqueness::may_be_barred(const Frame& watch) {
-  for (LevelId level = watch.state; level != kNoLevel; level = levels_[level].below) {
-    if (levels_[level].used != ValuePool::kNoValues) return true;
-  }
-  return !is_plenty(watch);
-}
-
 bool Uniqueness::is_free(const Frame& watch) {
   const FrameKind kind = automaton_.frame(watch.extra).kind;
   return (kind == FrameKind::kTerminal || kind == FrameKind::kKey) && chain(without_texts(read(watch))).empty();
@@ -332,7 +330,8 @@ ByteSet Uniqueness::doubtful_bytes(const Frame& watch) {
   const ByteSet live = automaton_.expressions().live_bytes(inner.state);
   const StringPrefix read_so_far = read_string(text_of(w));
   const Chain places = chain(w);
-  if (!read_so_far.valid || !read_so_far.pending.empty() || !is_plenty(places)) return live;
+  const bool any_text = std::any_of(places.begin(), places.end(), [&](const Place& p) { return levels_[p.level].unknown; });
+  if (!read_so_far.valid || !read_so_far.pending.empty() || any_text || !is_plenty(places)) return live;
   ByteSet bytes;
   bytes.insert('"');
   bytes.insert('\\');
@@ -350,11 +349,13 @@ ByteSet Uniqueness::doubtful_bytes(const Frame& watch) {
 
 // ---- liveness -------------------------------------------------------------------------------------------------------
 
-bool Uniqueness::is_live(const Watch& w) {
+bool Uniqueness::is_live(Watch& w) {
   const Chain places = chain(w);
   if (places.empty()) return true;
   counter_.start_search();
   if (is_surely_live(w, places)) return true;
+  // Not sure to be live whatever the forgotten item was.
+  w.doubtful = w.doubtful || std::any_of(places.begin(), places.end(), [&](const Place& p) { return levels_[p.level].unknown; });
   Hash128 key;
   key.feed((uint64_t{w.inner} << 32) | w.level);
   key.feed(w.text);
@@ -367,7 +368,7 @@ bool Uniqueness::is_live(const Watch& w) {
 
 bool Uniqueness::is_surely_live(const Watch& w, const Chain& places) {
   const bool no_candidates = std::all_of(places.begin(), places.end(), [&](const Place& place) {
-    return levels_[place.level].candidates == ValuePool::kNoValues;
+    return levels_[place.level].candidates == ValuePool::kNoValues && !levels_[place.level].unknown;
   });
   if (!is_plenty(places)) return false;
   if (no_candidates) return true;
@@ -377,6 +378,8 @@ bool Uniqueness::is_surely_live(const Watch& w, const Chain& places) {
     bound = counter_.at_least(static_cast<ExprId>(inner.state), text_of(w));
   } else if (inner.kind == FrameKind::kColon || inner.kind == FrameKind::kMemberBefore) {
     bound = counter_.values_of_node(inner.extra);
+  } else if (inner.kind == FrameKind::kKey) {
+    bound = bound_from_key(w, places[0]);
   }
   for (const Place& place : places) {
     const Level& level = levels_[place.level];
@@ -385,14 +388,43 @@ bool Uniqueness::is_surely_live(const Watch& w, const Chain& places) {
         bound = 1;
         continue;
       }
-      const uint64_t num_candidates = values_.list(level.candidates).size();
+      const uint64_t num_candidates = values_.list(level.candidates).size() + (level.unknown ? 1 : 0);
       if (bound <= num_candidates) return false;
       bound -= num_candidates;
-    } else if (&place != &places.front() || inner.kind != FrameKind::kKey) {
-      bound = std::max(bound, counter_.ways_to_go_on(place.reg));
+    } else {
+      // Before its key is complete, the entry to come is not chosen yet.
+      const bool is_chosen = &place != &places.front() || inner.kind != FrameKind::kKey;
+      if (is_chosen) bound = std::max(bound, counter_.ways_to_go_on(place.reg));
     }
   }
   return true;
+}
+
+// At least so many objects come of the one whose key is being read.
+uint64_t Uniqueness::bound_from_key(const Watch& w, const Place& place) {
+  Containers& containers = automaton_.containers();
+  const Frame inner = automaton_.frame(w.inner);
+  const KeyPosition key = automaton_.key(inner.extra);
+  const Node& n = containers.node(place.reg);
+  const std::string text = text_of(w);
+  uint64_t bound = 1;
+  const auto of_class = [&](ClassId cls) {
+    const std::vector<Containers::Entry> entries = containers.entries(place.reg, cls);
+    for (const Containers::Entry& entry : entries) {
+      bound = std::max({bound, counter_.values_of_node(entry.value), counter_.ways_to_go_on(entry.next)});
+    }
+    return !entries.empty();
+  };
+  for (ClassId cls = 0; cls < n.names.size() && bound < ValueCounter::kMany; ++cls) {
+    if (std::string_view(n.names[cls]).substr(0, text.size()) == text) of_class(cls);
+  }
+  const auto patterns = automaton_.key_patterns(key);
+  for (const auto& [pattern, state] : std::vector(patterns.begin(), patterns.end())) {
+    const uint64_t keys = automaton_.expressions().num_strings(state);
+    const uint64_t taken = n.names.size() + containers.used_texts(place.reg).size();
+    if (keys > taken && of_class(static_cast<ClassId>(n.names.size()) + pattern)) bound = std::max(bound, keys - taken);
+  }
+  return bound;
 }
 
 void Uniqueness::list_from_key(const Watch& w, const Place& place, ValueCounter::Values& out) {

@@ -6,8 +6,9 @@
 // items are distinct. Which values could still be met (the candidates) is narrowed while an item is read, so that an item that has
 // left them all costs nothing; and nothing at all is asked where more values are possible than could be used up.
 //
-// While masks are computed an item that can't be equal to an earlier one any more loses its text (`forget`), so that the many texts
-// behind one mask share their states.
+// While masks are computed an item that can't be equal to an earlier one any more loses its text (`without_texts`), so that the many
+// texts behind one mask share their states. What follows such an item in the same token may turn out to equal it: where that can't be
+// excluded the thread is *doubtful*, and the token is tried with the true text.
 //
 // Not thread-safe: the owner (Automaton) holds a lock.
 #pragma once
@@ -38,6 +39,7 @@ struct Level {
   ListId used = 0;         // kUnique: the values of the items, sorted
   ListId candidates = 0;   // kUnique, in an item: those of `used` that the item may still equal
   ValueId key = ValuePool::kAbsent;  // kObject: the key whose value comes next
+  bool unknown = false;    // kUnique: an item was read whose value is forgotten (while a mask is computed)
   bool operator==(const Level&) const = default;
 };
 
@@ -55,8 +57,7 @@ class Uniqueness {
   // The frames that follow when the scalar that `watch` is in has ended with a value that equals no earlier one.
   void close_fresh(const Frame& watch, std::vector<FrameId>& out);
 
-  // False if no item can be barred: none has been read, and there are more values than could be used up.
-  bool may_be_barred(const Frame& watch);
+  bool is_doubtful(const Frame& watch) const;
   // Whether a text that leaves the earlier items can be forgotten; otherwise values may run out, and every text counts.
   bool is_plenty(const Frame& watch);
   // Inside a scalar or key of an item that equals no earlier one, whatever follows: what the item becomes makes no difference.
@@ -72,6 +73,7 @@ class Uniqueness {
     FrameId inner = 0;
     LevelId level = kNoLevel;
     TextId text = TextPool::kEmptyText;  // of the scalar or key that is being read
+    bool doubtful = false;
   };
   // The levels of a thread whose texts are kept, innermost first, each with the register of its container.
   struct Place {
@@ -94,9 +96,10 @@ class Uniqueness {
   bool is_consistent(ValueId value, size_t index, const Chain& chain, const Watch& watch, const std::string& text) const;
   ValueId scalar_at(ValueId value, size_t index, const Chain& chain) const;
   bool is_plenty(const Chain& chain);
-  bool is_live(const Watch& watch);
+  bool is_live(Watch& watch);
   bool is_surely_live(const Watch& watch, const Chain& chain);
   bool search_completion(const Watch& watch, const Chain& chain);
+  uint64_t bound_from_key(const Watch& watch, const Place& place);
   void list_from_key(const Watch& watch, const Place& place, ValueCounter::Values& out);
   Watch without_texts(Watch watch);
 

@@ -8,6 +8,40 @@
 namespace gd {
 namespace {
 
+// Whether a comma between items, with something behind it, may stand in `text` behind a scalar that begins in it, or behind a bracket
+// that opens an array. `in_string`: the text begins inside a string.
+bool has_pair(std::string_view text, bool in_string) {
+  bool is_first = in_string;  // the string that was open before
+  bool has_item = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') {
+        ++i;
+      } else if (c == '"') {
+        in_string = false;
+        has_item = has_item || !is_first;
+        is_first = false;
+      }
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == ',') {
+      if (has_item && text.find_first_not_of(" \t\n\r", i + 1) != std::string_view::npos) return true;
+    } else if (c != ' ' && c != '\t' && c != '\n' && c != '\r' && c != ':' && c != '}' && c != ']') {
+      has_item = true;
+    }
+  }
+  return false;
+}
+
+// From every place that it may follow, also in the middle of an escape.
+bool may_hold_two_items(std::string_view text) {
+  return text.find(',') != std::string_view::npos && (has_pair(text, false) || has_pair(text, true) || has_pair(text.substr(1), true));
+}
+
+}  // namespace
+namespace {
+
 constexpr size_t kMaxTokenBytes = 65535;
 constexpr uint32_t kMaxSize = 0x7FFFFFFF;
 constexpr size_t kMaxTableBytes = size_t{192} << 20;  // of the 256 MB that all caches of a vocabulary may hold
@@ -76,8 +110,7 @@ Vocabulary::Vocabulary(std::vector<std::optional<std::string>> tokens, std::vect
     entries.emplace_back(text, id);
     if (text.size() == 1) alphabet_.insert(static_cast<uint8_t>(text[0]));
     if (std::count(text.begin(), text.end(), '"') >= 3) many_quotes_.push_back(id);
-    const size_t comma = text.find(',');
-    if (comma != std::string::npos && text.find_first_not_of(" \t\n\r", comma + 1) != std::string::npos) item_pairs_.push_back(id);
+    if (may_hold_two_items(text)) item_pairs_.push_back(id);
   }
   if (entries.empty()) throw VocabularyError("the vocabulary has no token with text");
   std::vector<std::vector<std::pair<std::string_view, TokenId>>> rests;

@@ -80,7 +80,7 @@ class Vocabulary {
   const ByteSet& alphabet() const { return alphabet_; }  // the bytes that are tokens by themselves
   // Tokens with three or more quotes: the only ones that can close two keys of one object.
   const std::vector<TokenId>& many_quotes() const { return many_quotes_; }
-  // Tokens with something behind a comma: they may hold the end of an item and all of the next.
+  // Tokens that may hold all of an item and something of the next: where items must be distinct, they are tried one by one.
   const std::vector<TokenId>& item_pairs() const { return item_pairs_; }
   size_t memory_bytes() const;
 
