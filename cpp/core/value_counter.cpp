@@ -66,11 +66,12 @@ uint64_t ValueCounter::at_least(ExprId rest, std::string_view text) {
 
 // In the middle of an escape: the most of some ways to complete it.
 uint64_t ValueCounter::at_least_behind_escape(ExprId rest, std::string text) {
+  constexpr uint64_t kEnough = 1'000'000;  // one way with so many is as good as any
   constexpr uint32_t kMostWays = 8;
   uint64_t best = 0;
   uint32_t num_ways = 0;
   std::vector<std::pair<ExprId, std::string>> stack{{rest, std::move(text)}};
-  while (!stack.empty() && num_ways < kMostWays && best < kMany) {
+  while (!stack.empty() && num_ways < kMostWays && best < kEnough) {
     const auto [state, so_far] = std::move(stack.back());
     stack.pop_back();
     if (read_string(so_far).pending.empty()) {
