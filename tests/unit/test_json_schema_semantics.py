@@ -240,13 +240,19 @@ CASES = [
     ),
     Case(
         "unique_objects_have_no_order",
-        {"type": "array", "uniqueItems": True, "items": {"type": "object", "additionalProperties": {"type": "integer"}}},
+        {
+            "type": "array",
+            "uniqueItems": True,
+            "items": {"type": "object", "additionalProperties": {"type": "integer"}},
+        },
         ['[{"a":1,"b":2},{"b":1,"a":2}]'],
         ['[{"a":1,"b":2},{"b":2,"a":1}]'],
     ),
     Case("unique_says_nothing_of_the_items_of_items", {"uniqueItems": True}, ["[[1,1],[1]]", '{"a":[1,1]}', "1"], []),
     Case("unique_items_false", {"type": "array", "uniqueItems": False}, ["[1,1]"], []),
-    Case("unique_enum", {"uniqueItems": True, "items": {"enum": [1, "a"]}}, ['["a",1]', "[1]"], ["[1,1]", '["a",1,"a"]']),
+    Case(
+        "unique_enum", {"uniqueItems": True, "items": {"enum": [1, "a"]}}, ['["a",1]', "[1]"], ["[1,1]", '["a",1,"a"]']
+    ),
     Case(
         "unique_prefix_items",
         {"type": "array", "uniqueItems": True, "prefixItems": [{"enum": ["a", "b"]}, {"const": "a"}], "minItems": 2},
