@@ -89,6 +89,7 @@ class Scalars:
         self._with_exponent = then(anything, then(e, anything))
         self._more_than_zeros = regexes.complement(zeros)
         self._more_than_zeros_before_e = regexes.complement(then(zeros, then(e, anything)))
+        self._steps: dict[Expression, tuple[tuple[bytes, Expression], ...]] = {}
         self._raw: dict[Expression, Texts] = {}
         self._strings: dict[tuple[Expression, bytes], Texts] = {}
         self._plain_numbers: dict[tuple[Expression, bool], Texts] = {}
@@ -145,13 +146,14 @@ class Scalars:
             expr = self.regexes.derivative(expr, byte)
         return expr
 
-    def _live(self, expr: Expression) -> Iterator[tuple[bytes, Expression]]:
+    def _live(self, expr: Expression) -> tuple[tuple[bytes, Expression], ...]:
         """Each byte of the alphabet after which something still matches."""
-        for mask, after in self.regexes.successors(expr):
-            if not self.regexes.is_empty(after):
-                for byte in range(256):
-                    if mask >> byte & 1:
-                        yield bytes((byte,)), after
+        known = self._steps.get(expr)
+        if known is None:
+            some = [(mask, after) for mask, after in self.regexes.successors(expr) if not self.regexes.is_empty(after)]
+            steps = ((bytes((byte,)), after) for mask, after in some for byte in range(256) if mask >> byte & 1)
+            known = self._steps[expr] = tuple(steps)
+        return known
 
     # ---- other texts ----
 
@@ -279,8 +281,8 @@ class Scalars:
                 if exponents is None:
                     return None
                 found.update((value_of(text + whole), whole) for whole in exponents)
-            if len(found) > MOST_VALUES:
-                return None
+                if len(found) > MOST_VALUES:
+                    return None
             if len(longer) > MOST_MANTISSAS:
                 raise TooManyValues(f"more than {MOST_MANTISSAS} mantissas of one length after {text!r}")
             level = longer
