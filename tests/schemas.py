@@ -16,6 +16,9 @@ from typing import Any
 from hypothesis import strategies as st
 from jsonschema.validators import validator_for
 
+from grammar_decode.errors import GrammarDecodeError, UnsupportedSchema
+from grammar_decode.json_schema import compile_schema
+
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 DRAFT4 = "http://json-schema.org/draft-04/schema#"
@@ -336,6 +339,143 @@ CURATED: tuple[Curated, ...] = (
         ({"x": 12, "y": "a"}, {"x": 0, "b": None}),
         ({"x": 12}, {"x": -1, "y": "a"}, {"x": 0, "y": "a", "c": 1}, {"x": 0, "y": ""}),
     ),
+    Curated(
+        "unique_strings",
+        {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 1},
+        (["a", "b", "ab", ""], ['é"\\', "é"]),
+        ([], ["a", "a"], ["ab", "a", "ab"], ["", ""]),
+    ),
+    Curated(
+        "unique_enum",
+        {"uniqueItems": True, "type": "array", "items": {"enum": ["a", "ab", 1, None, "b", [1]]}, "minItems": 2},
+        (["ab", "a"], [1, "b", None, [1], "a"]),
+        (["a"], ["a", "ab", "a"], [None, None], [[1], [1]]),
+    ),
+    Curated(
+        "unique_enum_used_up",
+        {"type": "array", "items": {"enum": ["red", "rose", "blue"]}, "uniqueItems": True, "minItems": 3},
+        (["rose", "red", "blue"], ["blue", "rose", "red"]),
+        (["red", "rose"], ["red", "rose", "red"], ["red", "rose", "blue", "red"]),
+    ),
+    Curated(
+        "unique_integers",
+        {"type": "array", "items": {"type": "integer", "minimum": -1, "maximum": 12}, "uniqueItems": True},
+        ([1, 12, 0, -1, 10], [2]),
+        ([1, 1], [0, 12, 12], [13]),
+    ),
+    Curated(
+        "unique_numbers",
+        {"type": "array", "items": {"type": "number", "maximum": 10.5}, "uniqueItems": True, "minItems": 2},
+        ([1, 1.5, 10, 0], [-0.25, 0.25]),
+        ([1, 1.0], [1.5], [0, -0.0], [0.5, 1, 0.5]),
+    ),
+    Curated(
+        "unique_number_constants",
+        {"type": "array", "items": {"enum": [0, 1.0, 10, -0.5]}, "uniqueItems": True, "minItems": 2},
+        ([1, 0], [10, -0.5, 1, 0]),
+        ([1], [1, 1.0], [10, 10]),
+    ),
+    Curated(
+        "unique_objects",
+        {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"kind": {"enum": ["a", "ab"]}, "id": {"enum": [1, 2]}},
+                "required": ["kind"],
+                "additionalProperties": False,
+            },
+            "uniqueItems": True,
+            "minItems": 2,
+        },
+        (
+            [{"kind": "a", "id": 1}, {"kind": "a"}, {"kind": "ab"}],
+            [{"kind": "ab", "id": 1}, {"kind": "ab", "id": 2}, {"kind": "a", "id": 2}],
+        ),
+        ([{"kind": "a"}], [{"kind": "a", "id": 1}, {"id": 1, "kind": "a"}], [{"kind": "a"}, {"kind": "a"}]),
+    ),
+    Curated(
+        "unique_arrays_of_unique_items",
+        {
+            "type": "array",
+            "items": {"type": "array", "items": {"enum": [1, 2]}, "uniqueItems": True, "minItems": 1},
+            "uniqueItems": True,
+            "minItems": 3,
+        },
+        ([[1], [2], [1, 2]], [[2, 1], [1, 2], [2], [1]]),
+        ([[1], [2], [1]], [[1, 1], [2], [1]], [[1], [2]], [[1, 2], [1, 2], [1]]),
+    ),
+    Curated(
+        "unique_tuple",
+        {
+            "type": "array",
+            "prefixItems": [{"enum": ["a", "b"]}, {"enum": ["a", "c"]}, {"const": "c"}],
+            "items": {"type": "string", "maxLength": 1},
+            "minItems": 3,
+            "maxItems": 5,
+            "uniqueItems": True,
+        },
+        (["b", "a", "c"], ["b", "a", "c", "", "d"]),
+        (["a", "a", "c"], ["a", "c", "c"], ["b", "a", "c", "a"], ["b", "a"]),
+    ),
+    Curated(
+        "unique_contains",
+        {
+            "type": "array",
+            "items": {"type": ["integer", "boolean"]},
+            "contains": {"type": "boolean"},
+            "minContains": 2,
+            "uniqueItems": True,
+        },
+        ([True, 1, False], [0, 1, False, 12, True]),
+        ([True, 1], [True, True], [0, False, 0, True]),
+    ),
+    Curated(
+        "unique_booleans_and_null",
+        {"type": "array", "items": {"type": ["boolean", "null"]}, "uniqueItems": True, "minItems": 2},
+        ([True, None], [None, False, True]),
+        ([True, True], [None], [None, False, None]),
+    ),
+    Curated(
+        "unique_in_one_alternative",
+        {
+            "type": "array",
+            "items": {"enum": ["a", "b", 1]},
+            "anyOf": [{"uniqueItems": True}, {"maxItems": 2, "contains": {"const": 1}}],
+        },
+        (["a", 1, "b"], [1, 1], []),
+        (["a", "a"], [1, 1, "a"]),
+    ),
+    Curated(
+        "unique_under_a_condition",
+        {
+            "type": "array",
+            "items": {"type": "string"},
+            "if": {"prefixItems": [{"const": "set"}], "minItems": 1},
+            "then": {"uniqueItems": True},
+        },
+        (["set", "a", "b"], ["a", "a", "set"], []),
+        (["set", "set"], ["set", "a", "a"]),
+    ),
+    Curated(
+        "unique_anything",
+        {"type": "array", "uniqueItems": True, "minItems": 2},
+        ([1, "1", [1], {"a": 1}, True, None], [{"a": [1, 1]}, {"a": [1]}, [], [[]]]),
+        ([1, 1], [{"a": 1, "b": []}, {"b": [], "a": 1}], [[], []], [None]),
+    ),
+    Curated(
+        "unique_in_an_object",
+        {
+            "type": "object",
+            "properties": {
+                "tags": {"type": "array", "items": {"pattern": "^[ab]{1,3}$", "type": "string"}, "uniqueItems": True},
+                "ids": {"items": {"type": "integer"}, "uniqueItems": True, "maxItems": 3},
+            },
+            "required": ["tags"],
+        },
+        ({"tags": ["a", "ab", "aab"], "ids": [1, 10, 100]}, {"tags": [], "ids": "x"}),
+        ({"tags": ["a", "a"]}, {"tags": [], "ids": [1, 1]}, {"tags": [], "ids": [1, 2, 3, 4]}),
+    ),
 )
 
 # ---- the validator --------------------------------------------------------------------------------------------------
@@ -523,6 +663,8 @@ class _Drawing:
             schema["minItems"] = self.pick((0, 1, 2))
         if self.maybe():
             schema["maxItems"] = self.pick((1, 2, 3))
+        if self.pick((True, False, False)):
+            schema["uniqueItems"] = True
         return schema
 
     def branches(self, depth: int, below: bool) -> list[Any]:
@@ -566,7 +708,28 @@ def random_schemas(draw: st.DrawFn, depth: int = 3, *, refs: bool = True, draft7
             "n": drawing.object(depth - 1, False),
             "m": {"anyOf": [drawing.array(depth - 1, False)]},
         }
-    return {"$schema": DRAFT7, **schema} if draft7 and isinstance(schema, dict) else schema
+    if draft7 and isinstance(schema, dict):
+        schema = {"$schema": DRAFT7, **schema}
+    return schema if _is_supported(schema) else _without_unique(schema)
+
+
+def _is_supported(schema: Any) -> bool:
+    """False where some `uniqueItems` is negated; anything else that can't be compiled is for the tests to find."""
+    try:
+        compile_schema(schema)
+    except UnsupportedSchema as error:
+        return not (error.location or "").endswith("/uniqueItems")
+    except GrammarDecodeError:
+        pass
+    return True
+
+
+def _without_unique(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_unique(each) for each in schema]
+    if isinstance(schema, dict):
+        return {keyword: _without_unique(value) for keyword, value in schema.items() if keyword != "uniqueItems"}
+    return schema
 
 
 #: A bounded metaschema, for hypothesis-jsonschema to write schemas: it can't unfold the recursive ones.
@@ -585,6 +748,7 @@ def _meta(depth: int) -> dict[str, Any]:
         "items": inner,
         "minItems": count,
         "maxItems": count,
+        "uniqueItems": {"enum": [True, False]},
         "contains": inner,
         "minLength": count,
         "maxLength": {"enum": [2, 6]},
@@ -633,7 +797,10 @@ def likely_values(draw: st.DrawFn, schema: Any, root: Any) -> Any:
         rest = draw(st.sampled_from((rest, schema.get("contains", rest))))
         low, high = schema.get("minItems", 1) - 1, schema.get("maxItems", 3) + 1
         length = draw(st.integers(max(low, 0), high)) if low < high else 0
-        return [draw(likely_values(prefix[i] if i < len(prefix) else rest, root)) for i in range(length)]
+        drawn = [draw(likely_values(prefix[i] if i < len(prefix) else rest, root)) for i in range(length)]
+        if schema.get("uniqueItems") and draw(st.booleans()):
+            drawn = [item for i, item in enumerate(drawn) if item not in drawn[:i]]
+        return drawn
     choices = {"null": (None,), "boolean": (True, False), "string": TEXTS, "integer": NUMBERS[:7], "number": NUMBERS}
     return draw(st.sampled_from(choices[kind]))
 

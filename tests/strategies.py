@@ -121,6 +121,22 @@ def quoted(b: Builder, inner: ir.RegexId) -> ir.RegexId:
 
 
 SCALARS = (b"1", b"2", b"10", b"true", b"null", b'"a"', b'"b"', b'"qa"', '"é"'.encode(), b"1.5", b"-1", b'""')
+# Some of these are the same value: items that must be distinct run out sooner than their texts.
+SPELLINGS = (
+    b"1",
+    b"1.0",
+    b"10e-1",
+    b"0",
+    b"-0",
+    b"0.00e7",
+    b'"a"',
+    b'"\\u0061"',
+    b'"\\/"',
+    b'"/"',
+    b'"qa"',
+    b"true",
+    b"null",
+)
 
 
 @st.composite
@@ -315,28 +331,55 @@ def members(draw: st.DrawFn, b: Builder, nodes: Sequence[ir.NodeId], wild: bool)
 
 
 @st.composite
-def elements(draw: st.DrawFn, b: Builder, nodes: Sequence[ir.NodeId], wild: bool) -> ir.Elements:
-    """An array."""
+def elements(
+    draw: st.DrawFn, b: Builder, nodes: Sequence[ir.NodeId], wild: bool, unique: bool = False
+) -> ir.Elements:  # fmt: skip
+    """An array; ``unique``: always of distinct items."""
     prefix = draw(st.integers(0, 2))
     found = draw(conditions(prefix + 1, 0))
     minimum, maximum = draw(counts())
-    return ir.Elements(
-        prefix, draw(values(b, found, nodes, wild)), minimum, maximum, found.claims, found.formula
-    )  # fmt: skip
+    distinct = unique or draw(st.booleans())
+    classes = draw(values(b, found, nodes, wild))
+    if distinct and not found.claims and draw(st.booleans()):
+        classes = tuple((ir.Pick((), draw(few_values(b, nodes, unique))),) if picks else () for picks in classes)
+    return ir.Elements(prefix, classes, minimum, maximum, found.claims, found.formula, distinct)
 
 
 @st.composite
-def grammars(draw: st.DrawFn, wild: bool = False) -> ir.Grammar:
-    """A grammar of up to four containers and choices that refer to each other; it may be empty."""
+def few_values(draw: st.DrawFn, b: Builder, nodes: Sequence[ir.NodeId], unique: bool) -> ir.NodeId:
+    """Items that run out soon: a few scalars, some of the same value, or small objects and arrays of them."""
+    scalar = b.add(ir.Terminal(b.literals(draw(st.lists(st.sampled_from(SPELLINGS), min_size=1, max_size=4)))))
+    kind = draw(st.sampled_from(["scalar", "scalar", "object", "array", "choice", "number"]))
+    if kind == "object":
+        some = b.add(ir.Terminal(b.literals((b"1", b"1.0"))))
+        return b.add(ir.Members((b"a", b"ab"), (None, None), (), ((ir.Pick((), scalar),), (ir.Pick((), some),)), (0,)))
+    if kind == "array":
+        return b.add(ir.Elements(0, ((ir.Pick((), scalar),),), 0, 2, unique=unique or draw(st.booleans())))
+    if kind == "choice":
+        return b.add(ir.Choice((scalar, draw(st.sampled_from(nodes)))))
+    if kind == "number":  # one value with and without a fraction of zeros, and others next to it
+        zeros = b.concat(b.literal(b"."), b.repeat(b.literal(b"0"), 1, None))
+        return b.add(
+            ir.Terminal(b.concat(b.literals((b"1", b"10")), b.optional(zeros), b.literals((b"", b"e0", b"e-1"))))
+        )
+    return scalar
+
+
+@st.composite
+def grammars(draw: st.DrawFn, wild: bool = False, unique: bool = False) -> ir.Grammar:
+    """A grammar of up to four containers and choices that refer to each other; it may be empty.
+
+    ``unique``: the root is an array of distinct items, and so are all other arrays.
+    """
     b = Builder(draw(st.sampled_from(SPACINGS)))
     nodes = [b.reserve(f"#/{i}") for i in range(draw(st.integers(1, 4)))]
     for node_id in nodes:
         kinds = ["members", "members", "elements"] + ["elements", "choice"] * (node_id > 0)
-        kind = draw(st.sampled_from(kinds))
+        kind = "elements" if unique and not node_id else draw(st.sampled_from(kinds))
         if kind == "members":
             b.define(node_id, draw(members(b, nodes, wild)))
         elif kind == "elements":
-            b.define(node_id, draw(elements(b, nodes, wild)))
+            b.define(node_id, draw(elements(b, nodes, wild, unique)))
         else:
             options = draw(st.lists(st.sampled_from(nodes) | terminals(b, wild), max_size=3))
             b.define(node_id, ir.Choice(tuple(options)))

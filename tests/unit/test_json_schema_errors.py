@@ -57,7 +57,8 @@ def test_wrong_schema_is_refused_with_its_location(schema: Any, location: str | 
 
 
 UNSUPPORTED = [
-    ({"type": "array", "uniqueItems": True}, "#/uniqueItems"),
+    ({"type": "array", "not": {"uniqueItems": True}}, "#/not/uniqueItems"),
+    ({"type": "array", "oneOf": [{"minItems": 2}, {"uniqueItems": True}]}, "#/oneOf/1/uniqueItems"),
     ({"type": "string", "pattern": "(a)\\1"}, "#/pattern"),
     ({"$schema": "http://json-schema.org/draft-03/schema#"}, "#/$schema"),
 ]

@@ -232,6 +232,77 @@ CASES = [
         "not_item", {"type": "array", "not": {"prefixItems": [{}, {"type": "integer"}]}}, ['[1,"a"]'], ["[1]", "[1,2]"]
     ),
     Case("unique_items_of_one", {"type": "array", "uniqueItems": True, "maxItems": 1}, ["[]", "[1]"], ["[1,2]"]),
+    Case(
+        "unique_items",
+        {"type": "array", "uniqueItems": True},
+        ["[]", '[1,"1",true,null]', "[[1],[1,1],[]]", '[{"a":1},{"a":2},{"b":1},{}]', "[0,false]", '[1,[1],{"a":1}]'],
+        ["[1,2,1]", "[1,1.0]", "[0,-0]", '["a","\\u0061"]', "[[1],[1.0]]", "[{},{}]", "[null,null]"],
+    ),
+    Case(
+        "unique_objects_have_no_order",
+        {
+            "type": "array",
+            "uniqueItems": True,
+            "items": {"type": "object", "additionalProperties": {"type": "integer"}},
+        },
+        ['[{"a":1,"b":2},{"b":1,"a":2}]'],
+        ['[{"a":1,"b":2},{"b":2,"a":1}]'],
+    ),
+    Case("unique_says_nothing_of_the_items_of_items", {"uniqueItems": True}, ["[[1,1],[1]]", '{"a":[1,1]}', "1"], []),
+    Case("unique_items_false", {"type": "array", "uniqueItems": False}, ["[1,1]"], []),
+    Case(
+        "unique_enum", {"uniqueItems": True, "items": {"enum": [1, "a"]}}, ['["a",1]', "[1]"], ["[1,1]", '["a",1,"a"]']
+    ),
+    Case(
+        "unique_prefix_items",
+        {"type": "array", "uniqueItems": True, "prefixItems": [{"enum": ["a", "b"]}, {"const": "a"}], "minItems": 2},
+        ['["b","a"]', '["b","a",1]'],
+        ['["a","a"]', '["a"]', '["b","a","b"]'],
+    ),
+    Case(
+        "unique_contains",
+        {"type": "array", "uniqueItems": True, "contains": {"type": "boolean"}, "minContains": 2},
+        ["[true,1,false]", "[false,true]"],
+        ["[true,true]", "[true]"],
+    ),
+    Case(
+        "unique_in_one_alternative",
+        {"type": "array", "anyOf": [{"uniqueItems": True}, {"maxItems": 2}]},
+        ["[1,1]", "[1,2,3]", "[]"],
+        ["[1,1,2]"],
+    ),
+    Case(
+        "unique_in_two_alternatives",
+        {
+            "type": "array",
+            "anyOf": [
+                {"uniqueItems": True, "items": {"type": "integer"}},
+                {"uniqueItems": True, "items": {"type": "string"}},
+                {"minItems": 3},
+            ],
+        },
+        ["[1,2]", '["a","b"]', "[1,1,null]", "[null,null,null]"],
+        ["[1,1]", '["a",1]', '["a","a"]', "[null]"],
+    ),
+    Case(
+        "unique_if_then",
+        {"type": "array", "if": {"contains": {"const": "set"}}, "then": {"uniqueItems": True}},
+        ["[1,1]", '[1,"set",2]', '["set"]'],
+        ['[1,"set",1]', '["set","set"]'],
+    ),
+    Case(
+        "unique_in_one_of",
+        {
+            "oneOf": [
+                {"type": "string"},
+                {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 1},
+                {"type": "array", "items": {"type": "integer"}, "uniqueItems": True, "minItems": 1},
+            ]
+        },
+        ['"a"', '["a","b"]', "[1,2]"],
+        ["[]", '["a","a"]', '["a",1]', "[1,1]"],
+    ),
+    Case("unique_meets_enum_of_arrays", {"enum": [[1, 1], [1, 2]], "uniqueItems": True}, ["[1,2]"], ["[1,1]"]),
     # combinations
     Case("any_of", {"anyOf": [{"type": "null"}, {"type": "integer", "minimum": 5}]}, ["null", "5"], ["4", '"a"']),
     Case(
@@ -384,6 +455,9 @@ EMPTY = [
     {"type": "object", "required": ["a"], "properties": {"a": False}},
     {"type": "array", "minItems": 2, "items": [{}, False]},
     {"type": "string", "pattern": "^a", "allOf": [{"pattern": "^b"}]},
+    {"type": "array", "items": {"type": "boolean"}, "minItems": 3, "uniqueItems": True},
+    {"type": "array", "contains": {"const": 1}, "minContains": 2, "uniqueItems": True},
+    {"const": [1, 1.0], "uniqueItems": True},
 ]
 
 

@@ -268,8 +268,8 @@ class Elements:
     every later one. ``Has`` and ``Lacks`` are not used. The text is ``[ ws ]`` or
     ``[ ws value (ws item_separator ws value)* ws ]``.
 
-    ``unique``: no two items have the same value. The value of an object is its set of (key text, value) pairs, that of an
-    array the list of its items' values, that of a scalar: of a JSON string the string, of a JSON number the number
+    ``unique``: no two items have the same value. The value of an object is its set of (key text, value) pairs, that of
+    an array the list of its items' values, that of a scalar: of a JSON string the string, of a JSON number the number
     (1, 1.0 and 10e-1 are one), and of any other text the text itself.
     """
 

@@ -1,4 +1,8 @@
-"""An array formula becomes an `Elements` node: positions, what always holds folded in, the rest as claims."""
+"""An array formula becomes an `Elements` node: positions, what always holds folded in, the rest as claims.
+
+That all items are distinct is a property of the node, not a claim. Where only some alternatives ask for it, the formula
+becomes two nodes: formulas have no negation, so whatever satisfies one where nothing is asked satisfies it anyway.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ from grammar_decode.limits import Limits
 
 @dataclass(slots=True)
 class _Facts:
-    """What holds around a part of a formula: what the items of each class satisfy, and counts.
+    """What holds around a part of a formula: what the items of each class satisfy, counts, and distinctness.
 
     ``base`` has an entry for each class: the positions that a claim tells from later ones, and the rest.
     """
@@ -36,6 +40,7 @@ class _Facts:
     base: list[Conjunction]
     low: int = 0
     high: int | None = None
+    unique: bool = False
 
 
 class Arrays:
@@ -53,12 +58,23 @@ class Arrays:
         self.node = node
         self.limits = limits
 
-    def lower(self, formula: Formula, location: str) -> ir.Elements | None:
-        """The node of the arrays that satisfy the formula; None if there are none."""
+    def lower(self, formula: Formula, location: str) -> list[ir.Elements]:
+        """The arrays that satisfy the formula, as a union of at most two nodes."""
         try:
-            return _ArrayLowering(self, formula, location).elements()
+            lowering = _ArrayLowering(self, formula, location)
+            if not lowering.distinct_in_places():
+                return [lowering.elements()]
         except Impossible:
-            return None
+            return []
+        distinct = self.formulas.claim(Unique(True))
+
+        def told(holds: Formula) -> Formula:
+            return self.formulas.rewrite(formula, lambda claim: holds if claim == distinct else claim)
+
+        return [
+            *self.lower(self.formulas.conjunction([told(TRUE), distinct]), location),
+            *self.lower(told(FALSE), location),
+        ]
 
 
 class _ArrayLowering(Simplifier[_Facts]):
@@ -75,6 +91,9 @@ class _ArrayLowering(Simplifier[_Facts]):
             formula = self.combiner.canonical_formula(formula)
         self.parts = self.formulas.conjuncts(formula)
         self.prefix = self._told_apart(claim for part in self.parts for claim in self.formulas.claims_of(part))
+        self.facts = _Facts([NO_LITERALS] * (self.prefix + 1))
+        _, rest = self.fold(self.parts, self.facts)
+        self.rest = self.cleaned(rest, self.facts)
 
     def _told_apart(self, claims: Iterable[Formula]) -> int:
         """How many positions the claims tell from all later ones."""
@@ -97,10 +116,11 @@ class _ArrayLowering(Simplifier[_Facts]):
     # ---- facts ----
 
     def is_fact(self, claim: Formula) -> bool:
-        return isinstance(self.formulas.records[claim], (Item, Rest, CountMin, CountMax))
+        record = self.formulas.records[claim]
+        return isinstance(record, (Item, Rest, CountMin, CountMax)) or record == Unique(True)
 
     def copied(self, facts: _Facts) -> _Facts:
-        return _Facts(list(facts.base), facts.low, facts.high)
+        return _Facts(list(facts.base), facts.low, facts.high, facts.unique)
 
     def add(self, claim: Formula, facts: _Facts) -> bool:
         record = self.formulas.records[claim]
@@ -112,6 +132,8 @@ class _ArrayLowering(Simplifier[_Facts]):
                     break
         elif isinstance(record, CountMin):
             facts.low = max(facts.low, record.times)
+        elif isinstance(record, Unique):
+            facts.unique = True
         else:
             assert isinstance(record, CountMax), record
             facts.high = record.times if facts.high is None else min(facts.high, record.times)
@@ -139,11 +161,9 @@ class _ArrayLowering(Simplifier[_Facts]):
                 return FALSE
             return TRUE if facts.high is not None and record.times >= facts.high else claim
         assert isinstance(record, Unique), record
-        if facts.high is not None and facts.high <= 1:
+        if facts.unique or (facts.high is not None and facts.high <= 1):
             return TRUE if record.positive else FALSE
-        schema, keyword = self.combiner.reader.origins[claim]
-        hint = "Remove it and check the result afterwards."
-        raise UnsupportedSchema(f"{keyword!r} is not enforced yet", location=schema.at(keyword), hint=hint)
+        return claim
 
     def _settled_items(self, claim: Formula, record: Item | Rest | MostItem, facts: _Facts) -> Formula:
         open_classes = [c for c in self._ids(record, facts) if not self._implied(record.literal, facts.base[c])]
@@ -165,11 +185,22 @@ class _ArrayLowering(Simplifier[_Facts]):
 
     # ---- the node ----
 
+    def distinct_in_places(self) -> bool:
+        """Whether some alternatives ask for distinct items and others do not. Refuses those that ask for equal ones."""
+        asked = [c for c in self.formulas.claims_of(self.rest) if isinstance(self.formulas.records[c], Unique)]
+        for claim in asked:
+            if self.formulas.records[claim] == Unique(False):
+                schema, keyword = self.combiner.reader.origins[claim]
+                raise UnsupportedSchema(
+                    f"the negation of {keyword!r}, that two items are equal, can't be enforced",
+                    location=schema.at(keyword),
+                    hint="Remove it and check the result afterwards.",
+                )
+        return bool(asked)
+
     def elements(self) -> ir.Elements:
         """The finished node. Raises Impossible."""
-        facts = _Facts([NO_LITERALS] * (self.prefix + 1))
-        _, rest = self.fold(self.parts, facts)
-        rest = self.cleaned(rest, facts)
+        facts, rest = self.facts, self.rest
         prefix = self._compressed(facts, rest)
         high = facts.high
         node = self.owner.node
@@ -191,7 +222,8 @@ class _ArrayLowering(Simplifier[_Facts]):
                 values.append(() if value is None else (ir.Pick((), value),))
         if high is not None and not values[-1] and high >= prefix:
             high = None  # the last class says so
-        return ir.Elements(prefix, tuple(values), facts.low, high, claims, formula)
+        unique = facts.unique and (high is None or high > 1) and all((values[0], values[min(1, prefix)]))
+        return ir.Elements(prefix, tuple(values), facts.low, high, claims, formula, unique)
 
     def _compressed(self, facts: _Facts, rest: Formula) -> int:
         """The positions that are left: those that can't be, or are treated like the rest, need no class."""

@@ -34,6 +34,7 @@ from grammar_decode.json_schema.claims import (
     Rest,
     Some,
     SomeItem,
+    Unique,
 )
 from grammar_decode.json_schema.document import Document, Json, Schema
 from grammar_decode.json_schema.evaluated import Evaluation
@@ -351,6 +352,7 @@ class Combiner:
     def _array_refuted(self, claims: list[Formula]) -> bool:
         records = self.formulas.records
         items: list[Item | Rest] = []
+        distinct: set[bool] = set()
         least, most = 0, None
         for claim in claims:
             record = records[claim]
@@ -362,7 +364,11 @@ class Combiner:
                 most = record.times if most is None else min(most, record.times)
             elif isinstance(record, SomeItem):
                 least = max(least, record.start + record.times)
+            elif isinstance(record, Unique):
+                distinct.add(record.positive)
         if most is not None and least > most:
+            return True
+        if False in distinct and (True in distinct or (most is not None and most <= 1)):
             return True
         for index in range(min(least, CONTRADICTION_BREADTH)):
             met = frozenset(c.literal for c in items if (c.place == index if isinstance(c, Item) else c.start <= index))

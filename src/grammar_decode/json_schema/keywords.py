@@ -129,7 +129,7 @@ TABLE: tuple[Keyword, ...] = (
     Keyword("contains", "enforced", since=6, holds="schema"),
     Keyword("minContains", "enforced", since=2019),
     Keyword("maxContains", "enforced", since=2019),
-    Keyword("uniqueItems", "unsupported", note="enforced where an array has at most one item"),
+    Keyword("uniqueItems", "enforced", note="by value: 1 and 1.0 are equal; refused under `not`"),
     Keyword("unevaluatedItems", "enforced", since=2019, holds="schema"),
     # numbers
     *_rows("enforced", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),

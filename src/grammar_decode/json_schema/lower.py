@@ -7,6 +7,8 @@ are shared by their formula: wherever the same is said of an object, it is the s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from grammar_decode.errors import SchemaTooComplex
 from grammar_decode.ir import nodes as ir
 from grammar_decode.json_schema.arrays import Arrays
@@ -153,16 +155,18 @@ class Lowering:
         return known
 
     def _define(self, node: ir.NodeId, json_type: int, formula: Formula, location: str) -> None:
-        nothing = ir.Choice(())
         if json_type == ARRAY:
-            self.builder.define(node, self.arrays.lower(formula, location) or nothing)
+            self._define_union(node, self.arrays.lower(formula, location), location)
             return
         formulas, kept = self.orders.variants(formula) if self.ordered else ([formula], True)
         if not kept:
             self.restrictions.append(
                 (location, "properties", "alternatives declare properties in contradictory orders; one order is kept")
             )
-        variants = [v for v in (self.objects.lower(f, location) for f in formulas) if v is not None]
+        objects = [v for v in (self.objects.lower(f, location) for f in formulas) if v is not None]
+        self._define_union(node, objects, location)
+
+    def _define_union(self, node: ir.NodeId, variants: Sequence[ir.Node], location: str) -> None:
         if len(variants) == 1:
             self.builder.define(node, variants[0])
         else:

@@ -2,90 +2,38 @@
 
 A thread is a tuple of frames, outermost first. The last frame reads the next byte; the frames before it stand where
 they go on once it is done. A configuration is a frozenset of threads, and only live threads are in it: those from which
-a document can be finished with bytes of the alphabet alone. (The frames below were checked when one was put on top.)
+a document can be finished with bytes of the alphabet alone. (The frames below were checked when one was put on top;
+from an array of distinct items on, all of them are checked after every byte.)
 """
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from grammar_decode.ir import nodes as ir
-from grammar_decode.reference.containers import ArrayRules, ArrayState, ObjectRules, ObjectState
+from grammar_decode.reference.containers import ObjectRules, RuleBook
 from grammar_decode.reference.emptiness import nonempty_nodes
-from grammar_decode.reference.regex import Expression, Regexes
+from grammar_decode.reference.frames import (
+    ArrayFrame,
+    DocumentFrame,
+    Frame,
+    Key,
+    ObjectFrame,
+    Phase,
+    TerminalFrame,
+    Thread,
+    remembers,
+)
+from grammar_decode.reference.regex import Regexes
+from grammar_decode.reference.scalars import Scalars, Value, value_of
+from grammar_decode.reference.values import ValueSets
 
 WHITESPACE = frozenset(b" \t\n\r")
 QUOTE = ord('"')
-
-
-class Phase(enum.Enum):
-    """Where a frame stands. Those with * may read whitespace."""
-
-    START = "before the opening bracket"
-    OPENED = "* after the opening bracket"
-    KEY = "inside a key"
-    AFTER_KEY = "* after a key"
-    COLON = "inside the key separator"
-    BEFORE_VALUE = "* after the key separator; of the document: before the root"
-    AFTER_ENTRY = "* after a member or an item; of the document: after the root"
-    COMMA = "inside the item separator"
-    AFTER_COMMA = "* after the item separator"
-
-
 RUNS = frozenset((Phase.OPENED, Phase.AFTER_KEY, Phase.BEFORE_VALUE, Phase.AFTER_ENTRY, Phase.AFTER_COMMA))
 
-
-@dataclass(frozen=True, slots=True)
-class DocumentFrame:
-    """The bottom of every thread: whitespace around the root."""
-
-    phase: Phase
-    offset: int = 0  # whitespace bytes read in this run
-
-
-@dataclass(frozen=True, slots=True)
-class TerminalFrame:
-    """Inside a scalar; ``rest`` is what may follow."""
-
-    rest: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """The key typed so far, and for each class that it may belong to, what may follow it (up to the quote)."""
-
-    text: bytes
-    rests: tuple[tuple[ir.ClassId, Expression], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectFrame:
-    """Inside an object."""
-
-    node: ir.NodeId
-    phase: Phase
-    state: ObjectState
-    used: frozenset[bytes] = frozenset()  # pattern keys
-    offset: int = 0  # whitespace bytes read in this run, or bytes read of the separator
-    key: Key | None = None  # in KEY
-    value: ir.NodeId | None = None  # from AFTER_KEY to BEFORE_VALUE
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayFrame:
-    """Inside an array."""
-
-    node: ir.NodeId
-    phase: Phase
-    state: ArrayState
-    offset: int = 0
-
-
-Frame: TypeAlias = DocumentFrame | TerminalFrame | ObjectFrame | ArrayFrame
-Thread: TypeAlias = tuple[Frame, ...]
 Configuration: TypeAlias = frozenset[Thread]
 
 DEAD: Configuration = frozenset()
@@ -99,9 +47,11 @@ class Automaton:
         self.spacing = grammar.spacing
         self.regexes = Regexes(alphabet)
         self.expressions = self.regexes.from_table(grammar.regexes)
-        self.nonempty = nonempty_nodes(grammar, self.expressions, self.regexes)
-        self._object_rules: dict[ir.NodeId, ObjectRules] = {}
-        self._array_rules: dict[ir.NodeId, ArrayRules] = {}
+        scalars = Scalars(self.regexes)
+        self.nonempty = nonempty_nodes(grammar, self.expressions, self.regexes, scalars)
+        self.rules = RuleBook(grammar, self.expressions, self.regexes, self.nonempty)
+        self.values = ValueSets(self.rules, scalars)
+        self._distinct: dict[Thread, bool] = {}  # whether an array of distinct items can be finished
 
     def initial(self) -> Configuration:
         """Before the first byte; dead if no document can be spelled."""
@@ -114,25 +64,42 @@ class Automaton:
         after: set[Thread] = set()
         for thread in configuration:
             for new in self._step_thread(thread, byte):
-                if self._is_live(new[-1]):
+                if self._is_live(new):
                     after.add(new)
-                    if self._may_end(new[-1]):
-                        after.add(new[:-1])
+                    after.update(filter(self._is_live, self._ended(new)))
         return frozenset(after)
 
     def is_accepting(self, configuration: Configuration) -> bool:
         """Whether the text so far is a document."""
         return any(len(thread) == 1 and _is_run_after_root(thread[0]) for thread in configuration)
 
-    def _may_end(self, top: Frame) -> bool:
-        return isinstance(top, TerminalFrame) and self.regexes.nullable(top.rest)
+    def _ended(self, thread: Thread) -> Iterator[Thread]:
+        """The thread behind the scalar that it is in, if that may end here."""
+        top = thread[-1]
+        if isinstance(top, TerminalFrame) and self.regexes.nullable(top.rest):
+            yield from self._behind(thread[:-1], None if top.text is None else value_of(top.text))
+
+    def _behind(self, below: Thread, value: Value | None) -> Iterator[Thread]:
+        """The thread behind a value, which the container around it remembers if it has to."""
+        *bottom, frame = below
+        if isinstance(frame, ArrayFrame) and frame.items is not None:
+            assert value is not None
+            if value in frame.items and self.rules.of_array(frame.node).node.unique:
+                return
+            frame = replace(frame, items=(*frame.items, value))
+        elif isinstance(frame, ObjectFrame) and frame.pairs is not None:
+            assert value is not None
+            assert frame.name is not None
+            frame = replace(frame, pairs=frame.pairs | {(frame.name, value)}, name=None)
+        yield (*bottom, frame)
 
     # ---- steps --------------------------------------------------------------------------------------------------
 
     def _step_thread(self, thread: Thread, byte: int) -> Iterator[Thread]:
         below, top = thread[:-1], thread[-1]
         if isinstance(top, TerminalFrame):
-            yield (*below, TerminalFrame(self.regexes.derivative(top.rest, byte)))
+            text = None if top.text is None else top.text + bytes((byte,))
+            yield (*below, TerminalFrame(self.regexes.derivative(top.rest, byte), text))
             return
         if byte in WHITESPACE and top.phase in RUNS:
             yield from self._step_whitespace(below, top)
@@ -151,10 +118,10 @@ class Automaton:
 
     def _step_into(self, node: ir.NodeId, below: Thread, byte: int) -> Iterator[Thread]:
         """The first byte of a value."""
-        for frame in self._start(node):
+        for frame in self._start(node, inside_distinct=remembers(below[-1])):
             yield from self._step_thread((*below, frame), byte)
 
-    def _start(self, node_id: ir.NodeId) -> Iterator[Frame]:
+    def _start(self, node_id: ir.NodeId, *, inside_distinct: bool) -> Iterator[Frame]:
         """The frames that begin a value of the node; nodes without a value are left out."""
         seen = {node_id}
         stack = [node_id]
@@ -164,22 +131,24 @@ class Automaton:
             if current not in self.nonempty:
                 continue
             if isinstance(node, ir.Terminal):
-                yield TerminalFrame(self.expressions[node.regex])
+                yield TerminalFrame(self.expressions[node.regex], b"" if inside_distinct else None)
             elif isinstance(node, ir.Members):
-                yield ObjectFrame(current, Phase.START, self.object_rules(current).initial)
+                pairs = frozenset[tuple[bytes, Value]]() if inside_distinct else None
+                yield ObjectFrame(current, Phase.START, self.rules.of_object(current).initial, pairs=pairs)
             elif isinstance(node, ir.Elements):
-                yield ArrayFrame(current, Phase.START, self.array_rules(current).initial)
+                items = () if inside_distinct or node.unique else None
+                yield ArrayFrame(current, Phase.START, self.rules.of_array(current).initial, items=items)
             else:
                 stack.extend(child for child in node.nodes if child not in seen)
                 seen.update(node.nodes)
 
     def _step_object(self, below: Thread, frame: ObjectFrame, byte: int) -> Iterator[Thread]:
-        rules = self.object_rules(frame.node)
+        rules = self.rules.of_object(frame.node)
         phase = frame.phase
         if phase is Phase.START and byte == ord("{"):
             yield (*below, replace(frame, phase=Phase.OPENED))
         elif phase in (Phase.OPENED, Phase.AFTER_ENTRY) and byte == ord("}") and rules.complete(frame.state):
-            yield below
+            yield from self._behind(below, frame.pairs)
         elif phase in (Phase.OPENED, Phase.AFTER_COMMA) and byte == QUOTE:
             yield (*below, replace(frame, phase=Phase.KEY, offset=0, key=self._first_key(frame)))
         elif phase is Phase.KEY:
@@ -198,19 +167,20 @@ class Automaton:
             yield from self._step_into(frame.value, (*below, after), byte)
 
     def _step_array(self, below: Thread, frame: ArrayFrame, byte: int) -> Iterator[Thread]:
-        rules = self.array_rules(frame.node)
+        rules = self.rules.of_array(frame.node)
         phase = frame.phase
         if phase is Phase.START and byte == ord("["):
             yield (*below, replace(frame, phase=Phase.OPENED))
         if phase in (Phase.OPENED, Phase.AFTER_ENTRY) and byte == ord("]") and rules.complete(frame.state):
-            yield below
+            yield from self._behind(below, frame.items)
         if phase is Phase.AFTER_ENTRY:
             yield from self._step_separator(below, frame, byte, Phase.COMMA, Phase.AFTER_COMMA, 0)
         if phase is Phase.COMMA:
             yield from self._step_separator(below, frame, byte, Phase.COMMA, Phase.AFTER_COMMA, frame.offset)
         if phase in (Phase.OPENED, Phase.AFTER_COMMA):
             for node, state in rules.live_successors(frame.state, frame.state.cls):
-                yield from self._step_into(node, (*below, ArrayFrame(frame.node, Phase.AFTER_ENTRY, state)), byte)
+                after = ArrayFrame(frame.node, Phase.AFTER_ENTRY, state, items=frame.items)
+                yield from self._step_into(node, (*below, after), byte)
 
     def _step_separator(
         self, below: Thread, frame: ObjectFrame | ArrayFrame, byte: int, inside: Phase, then: Phase, offset: int
@@ -229,7 +199,7 @@ class Automaton:
     # ---- keys ---------------------------------------------------------------------------------------------------
 
     def _first_key(self, frame: ObjectFrame) -> Key:
-        rules = self.object_rules(frame.node)
+        rules = self.rules.of_object(frame.node)
         rests = [(cls, self.regexes.texts((rules.node.names[cls],))) for cls in sorted(frame.state.names)]
         for index, pattern in enumerate(rules.patterns):
             if frame.state.left[index] != 0:  # like a node: what the alphabet can't spell is not begun
@@ -250,14 +220,26 @@ class Automaton:
                     yield from self._end_key(frame, cls, key.text)
 
     def _end_key(self, frame: ObjectFrame, cls: ir.ClassId, text: bytes) -> Iterator[ObjectFrame]:
-        rules = self.object_rules(frame.node)
+        rules = self.rules.of_object(frame.node)
         used = frame.used if cls < len(rules.node.names) else frame.used | {text}
         for node, state in rules.live_successors(frame.state, cls, self.regexes.spells(text)):
-            yield ObjectFrame(frame.node, Phase.AFTER_KEY, state, used, value=node)
+            name = None if frame.pairs is None else text
+            yield ObjectFrame(frame.node, Phase.AFTER_KEY, state, used, value=node, pairs=frame.pairs, name=name)
 
     # ---- liveness -----------------------------------------------------------------------------------------------
 
-    def _is_live(self, top: Frame) -> bool:
+    def _is_live(self, thread: Thread) -> bool:
+        if not self._is_live_frame(thread[-1]):
+            return False
+        distinct = tuple(filter(remembers, thread))  # from the outermost array of distinct items on
+        if not distinct:
+            return True
+        if distinct not in self._distinct:
+            self._distinct[distinct] = self.values.can_finish(distinct)
+        return self._distinct[distinct]
+
+    def _is_live_frame(self, top: Frame) -> bool:
+        """Whether the text of the frame can be finished, whatever the values are."""
         if isinstance(top, DocumentFrame):
             return True
         if isinstance(top, TerminalFrame):
@@ -265,8 +247,8 @@ class Automaton:
         if top.phase in (Phase.COMMA, Phase.COLON) and not self._separator_spelled(top):
             return False
         if isinstance(top, ObjectFrame):
-            return self._is_live_object(top, self.object_rules(top.node))
-        rules = self.array_rules(top.node)
+            return self._is_live_object(top, self.rules.of_object(top.node))
+        rules = self.rules.of_array(top.node)
         if top.phase is Phase.OPENED:
             return rules.can_close_or_continue(top.state)
         return top.phase is Phase.AFTER_ENTRY or rules.can_continue(top.state)
@@ -295,28 +277,6 @@ class Automaton:
 
     def _separator_spelled(self, frame: ObjectFrame | ArrayFrame) -> bool:
         return self.regexes.spells(self._separator(frame.phase)[frame.offset :])
-
-    # ---- rules --------------------------------------------------------------------------------------------------
-
-    def object_rules(self, node_id: ir.NodeId) -> ObjectRules:
-        """The rules of a ``Members`` node."""
-        rules = self._object_rules.get(node_id)
-        if rules is None:
-            node = self.grammar.nodes[node_id]
-            assert isinstance(node, ir.Members)
-            rules = ObjectRules(node, self.expressions, self.regexes, self.nonempty, self.spacing)
-            self._object_rules[node_id] = rules
-        return rules
-
-    def array_rules(self, node_id: ir.NodeId) -> ArrayRules:
-        """The rules of an ``Elements`` node."""
-        rules = self._array_rules.get(node_id)
-        if rules is None:
-            node = self.grammar.nodes[node_id]
-            assert isinstance(node, ir.Elements)
-            rules = ArrayRules(node, self.regexes, self.nonempty, self.spacing)
-            self._array_rules[node_id] = rules
-        return rules
 
 
 def _is_run_after_root(frame: Frame) -> bool:

@@ -1,8 +1,9 @@
 """Objects and arrays: what may come next, and whether the container can still be closed.
 
 A *state* (``ObjectState``, ``ArrayState``) is all that the future of a container depends on, apart from the texts of
-the pattern keys that are used up. The rules of a container make the next state, and search the states ahead
-exhaustively for one that may close, over entries that the alphabet can spell and values that are not empty.
+the pattern keys that are used up, and from the values of items that must be distinct (see ``values``). The rules of a
+container make the next state, and search the states ahead exhaustively for one that may close, over entries that the
+alphabet can spell and values that are not empty.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class Rules(ABC, Generic[S]):
 
     def can_close_or_continue(self, state: S) -> bool:
         """Right after the opening bracket: whether the container can still be closed."""
-        return self._can_close(state) or self.can_continue(state)
+        return self.can_close(state) or self.can_continue(state)
 
     def can_continue(self, state: S) -> bool:
         """Whether the container can still be closed when an entry must come next (no separator before it)."""
@@ -115,7 +116,8 @@ class Rules(ABC, Generic[S]):
             known = self._finishable[state] = self._search_end(state)
         return known
 
-    def _can_close(self, state: S) -> bool:
+    def can_close(self, state: S) -> bool:
+        """Whether the closing bracket may come now, and the alphabet has it."""
         return self.bracket_spelled[1] and self.complete(state)
 
     def _search_end(self, start: S) -> bool:
@@ -123,7 +125,7 @@ class Rules(ABC, Generic[S]):
         stack = [start]
         while stack:
             state = stack.pop()
-            if self._can_close(state):
+            if self.can_close(state):
                 return True
             for after in self._worth_trying(state):
                 if after not in seen:
@@ -253,3 +255,41 @@ class ArrayRules(Rules[ArrayState]):
             needed=max(state.needed - 1, 0),
             allowed=_one_less(state.allowed),
         )
+
+
+class RuleBook:
+    """The rules of every container of a grammar, made when they are asked for."""
+
+    def __init__(
+        self,
+        grammar: ir.Grammar,
+        expressions: tuple[Expression, ...],
+        regexes: Regexes,
+        nonempty: frozenset[ir.NodeId],
+    ) -> None:
+        self.grammar = grammar
+        self.expressions = expressions
+        self.regexes = regexes
+        self.nonempty = nonempty
+        self._objects: dict[ir.NodeId, ObjectRules] = {}
+        self._arrays: dict[ir.NodeId, ArrayRules] = {}
+
+    def of_object(self, node_id: ir.NodeId) -> ObjectRules:
+        """The rules of a ``Members`` node."""
+        rules = self._objects.get(node_id)
+        if rules is None:
+            node = self.grammar.nodes[node_id]
+            assert isinstance(node, ir.Members)
+            rules = ObjectRules(node, self.expressions, self.regexes, self.nonempty, self.grammar.spacing)
+            self._objects[node_id] = rules
+        return rules
+
+    def of_array(self, node_id: ir.NodeId) -> ArrayRules:
+        """The rules of an ``Elements`` node."""
+        rules = self._arrays.get(node_id)
+        if rules is None:
+            node = self.grammar.nodes[node_id]
+            assert isinstance(node, ir.Elements)
+            rules = ArrayRules(node, self.regexes, self.nonempty, self.grammar.spacing)
+            self._arrays[node_id] = rules
+        return rules

@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 from grammar_decode.ir import nodes as ir
-from grammar_decode.reference.containers import ArrayRules, ObjectRules
+from grammar_decode.reference.containers import RuleBook
 from grammar_decode.reference.regex import Expression, Regexes
+from grammar_decode.reference.scalars import Scalars
+from grammar_decode.reference.values import ValueSets
 
 
-def nonempty_nodes(grammar: ir.Grammar, expressions: tuple[Expression, ...], regexes: Regexes) -> frozenset[ir.NodeId]:
+def nonempty_nodes(
+    grammar: ir.Grammar, expressions: tuple[Expression, ...], regexes: Regexes, scalars: Scalars
+) -> frozenset[ir.NodeId]:
     """The nodes with at least one value that the alphabet of ``regexes`` can spell."""
     known: frozenset[ir.NodeId] = frozenset()
     while True:
-        new = {
-            node_id
-            for node_id, node in enumerate(grammar.nodes)
-            if node_id not in known and _has_value(node, known, grammar.spacing, expressions, regexes)
-        }
+        rules = RuleBook(grammar, expressions, regexes, known)
+        values = ValueSets(rules, scalars)
+        unknown = set(range(len(grammar.nodes))) - known
+        new = {node_id for node_id in unknown if _has_value(node_id, rules, values)}
         if not new:
             return known
         known |= new
 
 
-def _has_value(
-    node: ir.Node,
-    known: frozenset[ir.NodeId],
-    spacing: ir.Spacing,
-    expressions: tuple[Expression, ...],
-    regexes: Regexes,
-) -> bool:
+def _has_value(node_id: ir.NodeId, rules: RuleBook, values: ValueSets) -> bool:
+    """Whether there is a value, made of values of the nodes that are known to have one."""
+    node = rules.grammar.nodes[node_id]
     if isinstance(node, ir.Terminal):
-        return not regexes.is_empty(expressions[node.regex])
+        return not rules.regexes.is_empty(rules.expressions[node.regex])
     if isinstance(node, ir.Choice):
-        return not known.isdisjoint(node.nodes)
+        return not rules.nonempty.isdisjoint(node.nodes)
     if isinstance(node, ir.Members):
-        return ObjectRules(node, expressions, regexes, known, spacing).can_start()
-    return ArrayRules(node, regexes, known, spacing).can_start()
+        return rules.of_object(node_id).can_start()
+    return rules.of_array(node_id).can_start() and (not node.unique or values.can_start(node_id))
