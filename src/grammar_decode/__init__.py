@@ -29,7 +29,7 @@ from grammar_decode.generate import GenerationResult, GenerationStream, generate
 from grammar_decode.grammar import Grammar, compile_json_schema
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.limits import Limits
-from grammar_decode.matcher import GrammarMatcher
+from grammar_decode.matcher import GrammarMatcher, fill_draft_bitmasks, fill_next_token_bitmasks
 from grammar_decode.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -57,6 +57,8 @@ __all__ = [
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
     "compile_json_schema",
+    "fill_draft_bitmasks",
+    "fill_next_token_bitmasks",
     "generate",
     "generate_stream",
 ]
