@@ -459,7 +459,7 @@ def _schema_content(value: Json, dialect: Dialect, budget: list[int]) -> Any:
     parts = []
     for keyword in sorted(value):
         row = known.get(keyword)
-        if row is None or row.outcome in ("annotation", "structure"):
+        if row is None or (row.outcome in ("annotation", "structure") and keyword not in ("$id", "id", "$schema")):
             continue
         budget[0] -= 1
         if budget[0] < 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import cache
 from typing import NamedTuple, TypeAlias
 from urllib.parse import urljoin
 
@@ -178,7 +179,7 @@ class Reader:
         reading = Reading()
         scope = schema.scope
         if scope is not self._scope:
-            self._scope, self._handlers = scope, _HANDLERS[scope.dialect]
+            self._scope, self._handlers = scope, _handlers_of(scope.dialect)
         handlers = self._handlers
         if scope.hides_siblings and "$ref" in value:
             _ref(self, schema, value["$ref"], reading)
@@ -641,10 +642,10 @@ def _positions(reader: Reader, schema: Schema, keyword: str, argument: Json, rea
 
 
 def _items(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
-    if isinstance(argument, list) and schema.scope.dialect is not Dialect.DRAFT2020:
+    if isinstance(argument, list) and schema.scope.dialect.year != 2020:
         _positions(reader, schema, "items", argument, reading)
         return
-    prefix = schema.value.get("prefixItems", ()) if schema.scope.dialect.value >= 2020 else ()
+    prefix = schema.value.get("prefixItems", ()) if schema.scope.dialect.year >= 2020 else ()
     literal = reader.document.child(schema, argument, "items")
     reading.parts.append((ARRAY, reader.formulas.rest(len(prefix), literal)))
 
@@ -671,7 +672,7 @@ def _max_items(reader: Reader, schema: Schema, argument: Json, reading: Reading)
 def _contains(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     formulas, value = reader.formulas, schema.value
     literal = reader.document.child(schema, argument, "contains")
-    bounded = schema.scope.dialect.value >= 2019
+    bounded = "minContains" in keywords_of(schema.scope.dialect)
     least = reader.count(schema, "minContains", value["minContains"]) if bounded and "minContains" in value else 1
     reading.parts.append((ARRAY, formulas.some_item(0, literal, least)))
     if bounded and "maxContains" in value:
@@ -727,6 +728,8 @@ _METHODS: dict[str, _Handler] = {
     "uniqueItems": _unique_items,
     "unevaluatedItems": _unevaluated("unevaluatedItems", ARRAY),
 }
-_HANDLERS: dict[Dialect, dict[str, _Handler]] = {
-    dialect: {name: method for name, method in _METHODS.items() if name in keywords_of(dialect)} for dialect in Dialect
-}
+
+
+@cache
+def _handlers_of(dialect: Dialect) -> dict[str, _Handler]:
+    return {name: method for name, method in _METHODS.items() if name in keywords_of(dialect)}

@@ -113,7 +113,8 @@ class Reporter:
         for keyword in schema.value:
             row = known.get(keyword)
             if row is None:
-                yield Entry(location, keyword, Outcome.ANNOTATION, "not a keyword of this dialect")
+                words = "this dialect" if dialect.vocabularies is None else "the vocabularies of its metaschema"
+                yield Entry(location, keyword, Outcome.ANNOTATION, f"not a keyword of {words}")
             elif hidden and keyword != "$ref" and row.outcome not in ("structure", "annotation"):
                 yield Entry(location, keyword, Outcome.ANNOTATION, "ignored beside $ref in this dialect")
             elif row.outcome == "annotation":
