@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from grammar_decode import _core
 from grammar_decode.errors import SchemaError, SerializationError, UnsatisfiableSchema
 from grammar_decode.ir import nodes as ir
-from grammar_decode.ir.encode import decode, encode
-from grammar_decode.json_schema.compile import compile_schema
+from grammar_decode.ir.encode import decode
+from grammar_decode.json_schema.compile import compile_encoded
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.json_schema.report import Report
 from grammar_decode.limits import Limits
@@ -39,11 +39,10 @@ class Grammar:
         report: Report,
         origins: tuple[str, ...],
         limits: Limits,
-        grammar_ir: ir.Grammar | None = None,
     ) -> None:
         self._encoded = encoded
         self._report = report
-        self._ir = grammar_ir
+        self._ir: ir.Grammar | None = None
         self.limits = limits
         #: For each node of the IR, the schema location that it came from; "" where there is no single one.
         self.origins = origins
@@ -144,11 +143,11 @@ def compile_json_schema(
     elif not isinstance(schema, (dict, bool)) and is_type(schema):
         schema = schema_of(schema)
     try:
-        grammar_ir, report = compile_schema(schema, options, dict(resources or {}), limits)
+        compiled = compile_encoded(schema, options, dict(resources or {}), limits)
     except (AttributeError, TypeError):
         _find_foreign(schema)  # what json.loads never makes; not looked for in every schema
         raise
-    grammar = Grammar(encode(grammar_ir), report, grammar_ir.origins, limits, grammar_ir)
+    grammar = Grammar(compiled.encoded, compiled.report, compiled.origins, limits)
     if grammar._core_grammar.is_empty():
         raise UnsatisfiableSchema(
             "the schema is unsatisfiable: no JSON document matches it",

@@ -36,13 +36,14 @@ ALL_BYTES = (1 << 256) - 1
 class Builder:
     """Tables under construction. Not shared between threads.
 
-    Values are made with :meth:`reserve` and :meth:`define`, so that a node can refer to itself.
+    Values are made with :meth:`reserve` and :meth:`define`, so that a node can refer to itself. A builder that is made
+    ``like`` another one begins with its regular expressions, under the same ids.
     """
 
-    def __init__(self, spacing: Spacing | None = None) -> None:
+    def __init__(self, spacing: Spacing | None = None, like: Builder | None = None) -> None:
         self.spacing = spacing or Spacing()
-        self.regexes: list[Regex] = []
-        self._regex_ids: dict[Regex, RegexId] = {}
+        self.regexes: list[Regex] = like.regexes.copy() if like else []
+        self._regex_ids: dict[Regex, RegexId] = like._regex_ids.copy() if like else {}
         self.nodes: list[Node | None] = []
         self.origins: list[str] = []
         self._terminal_ids: dict[RegexId, NodeId] = {}

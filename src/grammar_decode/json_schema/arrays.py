@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grammar_decode.errors import UnsupportedSchema
@@ -21,7 +21,7 @@ from grammar_decode.json_schema.claims import (
     Unique,
 )
 from grammar_decode.json_schema.combine import Combiner
-from grammar_decode.json_schema.containers import Conditions, Impossible, IrClaim, Simplifier
+from grammar_decode.json_schema.containers import Conditions, Impossible, IrClaim, NodeOf, Simplifier
 from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas, Or
 from grammar_decode.limits import Limits
 
@@ -39,24 +39,22 @@ class _Facts:
 
 
 class Arrays:
-    """Lowers the array formulas of one compilation. ``node`` gives the node of a value, or None for an empty one."""
+    """Lowers the array formulas of one compilation."""
 
     def __init__(
         self,
         formulas: Formulas,
         combiner: Combiner,
-        node: Callable[[Conjunction], ir.NodeId | None],
         limits: Limits,
     ) -> None:
         self.formulas = formulas
         self.combiner = combiner
-        self.node = node
         self.limits = limits
 
-    def lower(self, formula: Formula, location: str) -> ir.Elements | None:
+    def lower(self, formula: Formula, location: str, node: NodeOf) -> ir.Elements | None:
         """The node of the arrays that satisfy the formula; None if there are none."""
         try:
-            return _ArrayLowering(self, formula, location).elements()
+            return _ArrayLowering(self, formula, location).elements(node)
         except Impossible:
             return None
 
@@ -165,14 +163,13 @@ class _ArrayLowering(Simplifier[_Facts]):
 
     # ---- the node ----
 
-    def elements(self) -> ir.Elements:
+    def elements(self, node: NodeOf) -> ir.Elements:
         """The finished node. Raises Impossible."""
         facts = _Facts([NO_LITERALS] * (self.prefix + 1))
         _, rest = self.fold(self.parts, facts)
         rest = self.cleaned(rest, facts)
         prefix = self._compressed(facts, rest)
         high = facts.high
-        node = self.owner.node
         claims: tuple[ir.Claim, ...] = ()
         formula: ir.Formula = True
         conditions = None

@@ -93,7 +93,20 @@ class Combiner:
         self._contents: dict[Any, int] = {}
         self._targets: dict[Literal, Literal] = {}
         self._canonical: dict[int, Literal] = {}
-        self._evaluation = Evaluation(document, reader, formulas, self.formula, self.speaks_of, self._overlap)
+        self._evaluation: Evaluation | None = None
+
+    def dismantle(self) -> None:
+        """No more questions: take the circles of references apart."""
+        self._evaluation = None
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """What keywords evaluate; hardly ever needed."""
+        if self._evaluation is None:
+            self._evaluation = Evaluation(
+                self.document, self.reader, self.formulas, self.formula, self.speaks_of, self._overlap
+            )
+        return self._evaluation
 
     # ---- formulas ----
 
@@ -172,7 +185,7 @@ class Combiner:
             elif isinstance(part, Conditional):
                 literals = tuple(part)
             elif isinstance(part, Unevaluated):
-                yield from self._evaluation.needed(json_type, part.number)
+                yield from self.evaluation.needed(json_type, part.number)
                 continue
             else:
                 if isinstance(part, (AnyOf, AllOf)):
@@ -214,7 +227,7 @@ class Combiner:
             ties = expression.ties if json_type == OBJECT else ()
             return self._exactly_one(json_type, [self.formula(json_type, lit) for lit in expression.literals], ties)
         if isinstance(expression, Unevaluated):
-            return self._evaluation.unevaluated(json_type, expression.number, expression.literal)
+            return self.evaluation.unevaluated(json_type, expression.number, expression.literal)
         condition = self.formula(json_type, expression.condition)
         then = self.formula(json_type, expression.then)
         otherwise = self.formula(json_type, expression.otherwise)

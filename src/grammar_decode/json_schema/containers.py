@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from grammar_decode.errors import SchemaTooComplex
 from grammar_decode.ir import nodes as ir
@@ -17,6 +17,8 @@ from grammar_decode.json_schema.claims import Conjunction, Literal
 from grammar_decode.json_schema.formula import FALSE, TRUE, And, Formula, Formulas, Or
 from grammar_decode.limits import Limits
 
+#: Gives the node of a value, or None for an empty one.
+NodeOf: TypeAlias = Callable[[Conjunction], "ir.NodeId | None"]
 ClaimSet = frozenset[ir.ClaimId]
 _NOTHING_PICKED: ClaimSet = frozenset()
 _ANY_WAY = (_NOTHING_PICKED,)
@@ -92,9 +94,7 @@ class Conditions:
 
     # ---- picks ----
 
-    def picks(
-        self, cls: ir.ClassId, base: Conjunction, node: Callable[[Conjunction], ir.NodeId | None]
-    ) -> tuple[ir.Pick, ...]:
+    def picks(self, cls: ir.ClassId, base: Conjunction, node: NodeOf) -> tuple[ir.Pick, ...]:
         """The ways to read a value of the class; none where no value satisfies what always holds."""
         relevant = self._of_class.get(cls, 0)
         if not relevant:

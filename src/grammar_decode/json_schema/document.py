@@ -117,6 +117,11 @@ class Document:
         self._new({}, self.scope, None, ())
         self.root: Literal = self._literal(root, self.scope, None, ())
 
+    def dismantle(self) -> None:
+        """Forget which schemas are known, which keeps scopes and schemas in a circle; locations still work."""
+        for scope in (self.scope, self.constant_scope, *self._scopes.values()):
+            scope.schemas = {}
+
     # ---- schema objects ----
 
     def _new(self, value: Mapping[str, Json], scope: Scope, parent: Schema | None, path: Path) -> Schema:

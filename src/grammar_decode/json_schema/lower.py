@@ -44,7 +44,7 @@ class Lowering:
     """One compilation: document in, nodes of the builder out."""
 
     def __init__(self, document: Document, options: JsonOptions, limits: Limits) -> None:
-        seed = Seed.planted(options.escapes, options.numbers, options.spacing)
+        self.seed = seed = Seed.planted(options.escapes, options.numbers, options.spacing)
         self.document = document
         self.builder = seed.builder
         self.limits = limits
@@ -55,10 +55,8 @@ class Lowering:
         self.combiner = Combiner(document, self.reader, self.formulas, self.strings, self.numbers, limits)
         self.orders = Orders(self.formulas)
         self.ordered = options.key_order == "schema"
-        self.objects = Objects(
-            self.builder, self.formulas, self.combiner, self.strings, self.node, limits, ordered=self.ordered
-        )
-        self.arrays = Arrays(self.formulas, self.combiner, self.node, limits)
+        self.objects = Objects(self.builder, self.formulas, self.combiner, self.strings, limits, ordered=self.ordered)
+        self.arrays = Arrays(self.formulas, self.combiner, limits)
         #: What the options narrow beyond their documented meaning: location, keyword, detail.
         self.restrictions: list[tuple[str, str, str]] = []
         self._nodes: dict[Conjunction, ir.NodeId | None] = {}
@@ -73,6 +71,14 @@ class Lowering:
         while self._queue:
             self._define(*self._queue.pop())
         return root
+
+    def dismantle(self) -> None:
+        """Take apart what refers to itself, so that it is freed at once and does not wait for the garbage collector.
+
+        A report may still name the schemas.
+        """
+        self.document.dismantle()
+        self.combiner.dismantle()
 
     def node(self, literals: Conjunction) -> ir.NodeId | None:
         """The node of the values that satisfy all of the literals; None if there are plainly none."""
@@ -155,14 +161,14 @@ class Lowering:
     def _define(self, node: ir.NodeId, json_type: int, formula: Formula, location: str) -> None:
         nothing = ir.Choice(())
         if json_type == ARRAY:
-            self.builder.define(node, self.arrays.lower(formula, location) or nothing)
+            self.builder.define(node, self.arrays.lower(formula, location, self.node) or nothing)
             return
         formulas, kept = self.orders.variants(formula) if self.ordered else ([formula], True)
         if not kept:
             self.restrictions.append(
                 (location, "properties", "alternatives declare properties in contradictory orders; one order is kept")
             )
-        variants = [v for v in (self.objects.lower(f, location) for f in formulas) if v is not None]
+        variants = [v for v in (self.objects.lower(f, location, self.node) for f in formulas) if v is not None]
         if len(variants) == 1:
             self.builder.define(node, variants[0])
         else:

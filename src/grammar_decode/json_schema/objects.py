@@ -31,7 +31,7 @@ from grammar_decode.json_schema.claims import (
     Spelled,
 )
 from grammar_decode.json_schema.combine import Combiner
-from grammar_decode.json_schema.containers import MOST_STEPS, Conditions, Impossible, IrClaim, Simplifier
+from grammar_decode.json_schema.containers import MOST_STEPS, Conditions, Impossible, IrClaim, NodeOf, Simplifier
 from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas, Or, Record
 from grammar_decode.json_schema.patterns import apart, strings_of
 from grammar_decode.json_schema.spelling import canonical_bytes
@@ -77,7 +77,7 @@ class _Facts:
 
 
 class Objects:
-    """Lowers the object formulas of one compilation. ``node`` gives the node of a value, or None for an empty one."""
+    """Lowers the object formulas of one compilation."""
 
     def __init__(
         self,
@@ -85,7 +85,6 @@ class Objects:
         formulas: Formulas,
         combiner: Combiner,
         strings: Strings,
-        node: Callable[[Conjunction], ir.NodeId | None],
         limits: Limits,
         *,
         ordered: bool,
@@ -94,15 +93,14 @@ class Objects:
         self.formulas = formulas
         self.combiner = combiner
         self.strings = strings
-        self.node = node
         self.limits = limits
         self.ordered = ordered
         self._predicates: dict[_Predicate, _KeyPredicate] = {}
 
-    def lower(self, formula: Formula, location: str) -> ir.Members | None:
+    def lower(self, formula: Formula, location: str, node: NodeOf) -> ir.Members | None:
         """The node of the objects that satisfy the formula, written in one order; None if there are none."""
         try:
-            return _ObjectLowering(self, formula, location).members()
+            return _ObjectLowering(self, formula, location).members(node)
         except Impossible:
             return None
 
@@ -417,7 +415,7 @@ class _ObjectLowering(Simplifier[_Facts]):
 
     # ---- the node ----
 
-    def members(self) -> ir.Members:
+    def members(self, node: NodeOf) -> ir.Members:
         """The finished node. Raises Impossible."""
         facts = _Facts()
         _, rest = self.fold(self.parts, facts)
@@ -431,7 +429,6 @@ class _ObjectLowering(Simplifier[_Facts]):
         values: list[tuple[ir.Pick, ...]] = []
         claims: tuple[ir.Claim, ...] = ()
         formula: ir.Formula = True
-        node = self.owner.node
         conditions = None
         if rest != TRUE:
             conditions = self._conditions(rest, facts, ids)
