@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sampling": {"errors"},
     "models": {"errors", "vocabulary"},
     "generate": {"", "errors", "bitmask", "judge", "models", "sampling", "vocabulary"},
-    "integrations": {""},
+    "integrations": {"", "models"},
     "cli": {"", "errors", "generate", "judge", "models"},
 }
 
