@@ -21,7 +21,7 @@ from grammar_decode.json_schema.claims import (
     Unique,
 )
 from grammar_decode.json_schema.combine import Combiner
-from grammar_decode.json_schema.containers import Conditions, Impossible, IrClaim, NodeOf, Simplifier
+from grammar_decode.json_schema.containers import Conditions, Impossible, IrClaim, NodeOf, OnlyPicks, Simplifier
 from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas, Or
 from grammar_decode.limits import Limits
 
@@ -50,13 +50,41 @@ class Arrays:
         self.formulas = formulas
         self.combiner = combiner
         self.limits = limits
+        self.only_pick = OnlyPicks()
 
     def lower(self, formula: Formula, location: str, node: NodeOf) -> ir.Elements | None:
         """The node of the arrays that satisfy the formula; None if there are none."""
+        plain = self._plain(formula, node)
+        if plain is not None:
+            return plain
         try:
             return _ArrayLowering(self, formula, location).elements(node)
         except Impossible:
             return None
+
+    def _plain(self, formula: Formula, node: NodeOf) -> ir.Elements | None:
+        """The same for the everyday array, in a fraction of the time; None for any other.
+
+        It says at most one thing, the same of all items, and how many there are.
+        """
+        items = NO_LITERALS
+        low, high = 0, None
+        for part in self.formulas.conjuncts(formula):
+            record = self.formulas.records[part]
+            if isinstance(record, Rest) and record.start == 0 and record.literal != NEVER and not items:
+                items = frozenset((record.literal,))
+            elif isinstance(record, CountMin):
+                low = max(low, record.times)
+            elif isinstance(record, CountMax):
+                high = record.times if high is None else min(high, record.times)
+            else:
+                return None
+        if high is not None and (high < low or high == 0):
+            return None
+        picks = self.only_pick(node(items))
+        if low and not picks:
+            return None
+        return ir.Elements(0, (picks,), low, high if picks else None)
 
 
 class _ArrayLowering(Simplifier[_Facts]):
@@ -184,8 +212,7 @@ class _ArrayLowering(Simplifier[_Facts]):
             elif conditions is not None:
                 values.append(conditions.picks(cls, facts.base[cls], node))
             else:
-                value = node(facts.base[cls])
-                values.append(() if value is None else (ir.Pick((), value),))
+                values.append(self.owner.only_pick(node(facts.base[cls])))
         if high is not None and not values[-1] and high >= prefix:
             high = None  # the last class says so
         return ir.Elements(prefix, tuple(values), facts.low, high, claims, formula)

@@ -24,6 +24,20 @@ _NOTHING_PICKED: ClaimSet = frozenset()
 _ANY_WAY = (_NOTHING_PICKED,)
 
 
+class OnlyPicks:
+    """For each node the picks of a class whose values are read in one way, made once."""
+
+    def __init__(self) -> None:
+        self._made: dict[ir.NodeId | None, tuple[ir.Pick, ...]] = {None: ()}
+
+    def __call__(self, node: ir.NodeId | None) -> tuple[ir.Pick, ...]:
+        known = self._made.get(node)
+        if known is None:
+            assert node is not None
+            known = self._made[node] = (ir.Pick((), node),)
+        return known
+
+
 @dataclass(slots=True)
 class IrClaim:
     """A claim in the words of the IR, and the literal of the values that it speaks of (None: it counts entries)."""

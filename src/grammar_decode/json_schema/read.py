@@ -100,29 +100,31 @@ class Reading:
     """What one schema object says: the types it admits, and what holds for values of which types.
 
     ``parts`` are in the order in which keys are written: document order, what always holds before alternatives.
-    ``applies`` tells whether one of them is more than a formula.
+    ``applies`` tells whether one of them is more than a formula. ``alias`` is the literal that a reading which is
+    complete only repeats, as a lone ``$ref`` does.
     """
 
-    __slots__ = ("alternatives", "applies", "parts", "types")
+    __slots__ = ("alias", "alternatives", "applies", "parts", "types")
 
     def __init__(self) -> None:
         self.types = EVERY_TYPE
         self.parts: list[tuple[int, Expression]] = []
         self.alternatives: list[tuple[int, Expression]] = []  # until the schema object is read
         self.applies = False
+        self.alias: Literal | None = None
 
     def of_type(self, json_type: int) -> list[Expression]:
         """What holds for values of the type."""
         return [part for types, part in self.parts if types & json_type]
 
-    @property
-    def alias(self) -> Literal | None:
-        """The literal that this reading only repeats, as a lone ``$ref`` does."""
+    def finish(self) -> None:
+        """All keywords are read."""
+        if self.alternatives:
+            self.parts += self.alternatives
         if self.applies and len(self.parts) == 1 and self.types == EVERY_TYPE:
             types, part = self.parts[0]
             if types == EVERY_TYPE and isinstance(part, Apply):
-                return part.literal
-        return None
+                self.alias = part.literal
 
     def apply(self, types: int, expression: Expression) -> None:
         """Add what is said through other schemas."""
@@ -188,8 +190,8 @@ class Reader:
                 handler = handlers.get(keyword)
                 if handler is not None:
                     handler(self, schema, argument, reading)
-        if reading.alternatives:
-            reading.parts += reading.alternatives
+        if reading.applies:
+            reading.finish()
         self.readings[number] = reading
         return reading
 
@@ -248,7 +250,7 @@ class Reader:
             literal = self.document.made(owner, {"anyOf": list(parts)}, *path)
             reading = self.readings[literal >> 1] = Reading()
             reading.apply(EVERY_TYPE, AnyOf(tuple(map(Apply, parts))))
-            reading.parts += reading.alternatives
+            reading.finish()
             known = self._unions[parts] = literal
         return known
 
