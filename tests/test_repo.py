@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "expected": set(),
     "typed": {"errors"},
     "grammar": {"errors", "limits", "ir", "json_schema", "typed", "_core"},
+    "texts": {"errors", "limits", "ir", "regex", "json_schema", "grammar"},
     "matcher": {"errors", "expected", "grammar", "vocabulary", "_core"},
     "judge": set(),
     "sampling": {"errors"},
