@@ -70,7 +70,12 @@ void Automaton::find_live_nodes() {
     const NodeId id = work.back();
     work.pop_back();
     waiting[id] = false;
-    if (containers_.is_live(id) || !compute_live(id)) continue;
+    try {
+      if (containers_.is_live(id) || !compute_live(id)) continue;
+    } catch (LimitError& error) {
+      error.node = id;
+      throw;
+    }
     containers_.set_live(id);
     for (const NodeId user : users[id]) {
       if (waiting[user] || containers_.is_live(user)) continue;

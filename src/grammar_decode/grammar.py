@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from grammar_decode import _core
-from grammar_decode.errors import SchemaError, SerializationError, UnsatisfiableSchema
+from grammar_decode.errors import SchemaError, SchemaTooComplex, SerializationError, UnsatisfiableSchema
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.encode import decode
-from grammar_decode.json_schema.compile import compile_encoded
+from grammar_decode.json_schema.compile import compile_encoded, location_of_node
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.json_schema.report import Report
 from grammar_decode.limits import Limits
@@ -148,7 +148,12 @@ def compile_json_schema(
         _find_foreign(schema)  # what json.loads never makes; not looked for in every schema
         raise
     grammar = Grammar(compiled.encoded, compiled.report, compiled.origins, limits)
-    if grammar._core_grammar.is_empty():
+    try:
+        is_empty = grammar._core_grammar.is_empty()
+    except SchemaTooComplex as error:
+        location = location_of_node(error.node, schema, options, dict(resources or {}), limits)
+        raise SchemaTooComplex(error.message, limit=error.limit, location=location) from None
+    if is_empty:
         raise UnsatisfiableSchema(
             "the schema is unsatisfiable: no JSON document matches it",
             location="#",

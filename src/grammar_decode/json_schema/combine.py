@@ -62,6 +62,11 @@ CONTRADICTION_BREADTH = 64
 #: of one compilation; after that, alternatives are not tried any more.
 CONTRADICTION_STEPS = 500
 CONTRADICTION_CLAIMS = 200_000
+#: A formula this many times larger than ``Limits.max_formula`` is given up at once; what can be left out of a smaller
+#: one is sought, which takes its time.
+MOST_TIMES_TOO_LARGE = 16
+#: So many branches of a oneOf are first told apart by a property that names each.
+MANY_BRANCHES = 8
 #: Parts of a schema object that are compared with another's by content.
 CONTENT_SIZE = 400
 
@@ -137,7 +142,7 @@ class Combiner:
         elif reading.applies:
             return self._of_applied(json_type, number)
         else:
-            result = self._evaluated(json_type, reading)
+            result = self._evaluated(json_type, number, reading)
         self._formulas[json_type, number] = result
         return result
 
@@ -158,7 +163,7 @@ class Combiner:
                 if reading.types & json_type and top not in path:
                     waiting = [n for n in self._needed(reading, json_type) if (json_type, n) not in done]
                 if not waiting:
-                    done[key] = self._evaluated(json_type, reading)
+                    done[key] = self._evaluated(json_type, top, reading)
                     path.discard(top)
                     self._under_way.discard(key)
                     stack.pop()
@@ -208,10 +213,18 @@ class Combiner:
                 location=self.document.schemas[top].location,
             )
 
-    def _evaluated(self, json_type: int, reading: Reading) -> Formula:
+    def _evaluated(self, json_type: int, number: int, reading: Reading) -> Formula:
         if not reading.types & json_type:
             return FALSE
-        return self.formulas.conjunction([self._value(part, json_type) for part in reading.of_type(json_type)])
+        result = self.formulas.conjunction([self._value(part, json_type) for part in reading.of_type(json_type)])
+        if self.formulas.size(result) > MOST_TIMES_TOO_LARGE * self.limits.max_formula:
+            raise SchemaTooComplex(
+                f"alternatives inside each other come to more than {MOST_TIMES_TOO_LARGE} times"
+                f" {self.limits.max_formula} claims and connectives",
+                limit="max_formula",
+                location=self.document.schemas[number].location,
+            )
+        return result
 
     def _value(self, expression: Expression, json_type: int) -> Formula:
         formulas = self.formulas
@@ -242,11 +255,38 @@ class Combiner:
         tied = [formulas.conjunction(pair) for pair in zip(ties, branches, strict=True)] if ties else branches
         kept = [i for i, branch in enumerate(branches) if branch != FALSE]
         live = [branches[i] for i in kept]
+        tags = [self._tags(branch) for branch in live] if json_type == OBJECT and len(live) >= MANY_BRANCHES else None
         ways = []
         for i, branch in enumerate([tied[i] for i in kept]):
-            others = [formulas.negate(o) for j, o in enumerate(live) if j != i and self._overlap(json_type, branch, o)]
+            others = []
+            for j, other in enumerate(live):
+                exclude = j == i or (tags is not None and _tell_apart(tags[i], tags[j]))
+                if not exclude and self._overlap(json_type, branch, other):
+                    others.append(formulas.negate(other))
             ways.append(formulas.conjunction([branch, *others]))
         return formulas.disjunction(ways)
+
+    def _tags(self, formula: Formula) -> dict[str, frozenset[str]]:
+        """The names that an object of the formula must have and whose values are a few strings: those strings."""
+        records = self.formulas.records
+        has: set[str] = set()
+        literals: dict[str, Literal] = {}
+        for part in self.formulas.conjuncts(formula):
+            record = records[part]
+            if isinstance(record, Has):
+                has.add(record.name)
+            elif isinstance(record, Member) and isinstance(record.keys, str):
+                literals.setdefault(record.keys, record.literal)
+        found: dict[str, frozenset[str]] = {}
+        try:
+            for name, literal in literals.items():
+                if name in has and all(t == STRING or self.formula(t, literal) == FALSE for t in TYPES):
+                    values = self.strings.finite(self.formula(STRING, literal))
+                    if values is not None:
+                        found[name] = frozenset(values)
+        except _Unfinished:
+            pass  # the schema of a value that is this object's own: no tag
+        return found
 
     def _overlap(self, json_type: int, one: Formula, other: Formula) -> bool:
         # A question of its own, even where this formula is made for another one.
@@ -462,6 +502,11 @@ class Combiner:
         if isinstance(record, SomeItem):
             return formulas.some_item(record.start, literal, record.times)
         return formulas.most_item(record.start, literal, record.times)
+
+
+def _tell_apart(one: dict[str, frozenset[str]], other: dict[str, frozenset[str]]) -> bool:
+    """Whether some name must have one of these strings here, and other ones there."""
+    return any(values.isdisjoint(other[name]) for name, values in one.items() if name in other)
 
 
 def _schema_content(value: Json, dialect: Dialect, budget: list[int]) -> Any:

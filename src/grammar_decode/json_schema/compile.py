@@ -56,6 +56,20 @@ def compile_encoded(
     return Compiled(encoded, grammar.origins, report)
 
 
+def location_of_node(
+    node: NodeId | None,
+    schema: Any,
+    options: JsonOptions | None = None,
+    resources: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+) -> str:
+    """Where the schema of a node of the grammar stands. It compiles again: for messages only."""
+    lowering, _, _ = _compiled(schema, options, resources, limits)
+    location = lowering.location_of(node)
+    lowering.dismantle()
+    return location
+
+
 def _compiled(
     schema: Any, options: JsonOptions | None, resources: Mapping[str, Any] | None, limits: Limits | None
 ) -> tuple[Lowering, Grammar, Report]:

@@ -72,6 +72,14 @@ class Lowering:
             self._define(*self._queue.pop())
         return root
 
+    def location_of(self, node: ir.NodeId | None) -> str:
+        """Where the first of the schemas stands whose values a node reads; the root where none is known."""
+        for literals, made in self._nodes.items():
+            choice = self.builder.nodes[made] if made is not None else None
+            if made == node or (isinstance(choice, ir.Choice) and node in choice.nodes):
+                return self.document.schemas[min(literals - {ALWAYS}, default=ALWAYS) >> 1].location
+        return "#"
+
     def dismantle(self) -> None:
         """Take apart what refers to itself, so that it is freed at once and does not wait for the garbage collector.
 

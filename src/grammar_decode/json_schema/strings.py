@@ -39,13 +39,10 @@ class Strings:
 
     def accepts(self, formula: Formula, text: str) -> bool:
         """Whether a string satisfies the formula."""
-        record = self.formulas.records[formula]
-        if isinstance(record, bool):
-            return record
-        if isinstance(record, And):
-            return all(self.accepts(part, text) for part in record.parts)
-        if isinstance(record, Or):
-            return any(self.accepts(part, text) for part in record.parts)
+        return self.formulas.holds(formula, lambda claim: self._claim_accepts(claim, text))
+
+    def _claim_accepts(self, claim: Formula, text: str) -> bool:
+        record = self.formulas.records[claim]
         if isinstance(record, Text):
             return (text in record.values) == record.positive
         if isinstance(record, Length):
