@@ -11,6 +11,7 @@ import json
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
@@ -131,4 +132,76 @@ def vllm() -> dict[str, dict[str, Any]]:
             "StructuredOutputOptions": StructuredOutputOptions,
         },
         "vllm.v1.structured_output.request": {"get_structured_output_key": get_structured_output_key},
+    }
+
+
+class BaseGrammarObject:
+    def __init__(self) -> None:
+        self.finished = False
+        self.current_token: int | None = None
+
+    def maybe_init_reasoning(self, reasoning: bool) -> None:
+        pass
+
+
+class InvalidGrammarObject(BaseGrammarObject):
+    def __init__(self, error_message: str = "Unknown grammar error") -> None:
+        super().__init__()
+        self.error_message = error_message
+
+
+class BaseGrammarBackend:
+    def __init__(self) -> None:
+        self.executor = ThreadPoolExecutor()
+        self.cache: dict[tuple[str, str], Any] = {}
+
+    def _not_supported(self, key_type: str, key_string: str) -> Any:
+        return InvalidGrammarObject()
+
+    def dispatch_json(self, key_string: str) -> Any:
+        return self._not_supported("json", key_string)
+
+    def dispatch_regex(self, key_string: str) -> Any:
+        return self._not_supported("regex", key_string)
+
+    def dispatch_ebnf(self, key_string: str) -> Any:
+        return self._not_supported("ebnf", key_string)
+
+    def dispatch_structural_tag(self, key_string: str) -> Any:
+        return self._not_supported("structural_tag", key_string)
+
+    def get_cached_or_future_value(self, key: tuple[str, str], require_reasoning: bool) -> tuple[Any, bool]:
+        if value := self.cache.get(key):
+            copied = value.copy()
+            copied.maybe_init_reasoning(require_reasoning)
+            return copied, True
+        return self.executor.submit(getattr(self, f"dispatch_{key[0]}"), key[1]), False
+
+    def set_cache(self, key: tuple[str, str], value: Any) -> None:
+        self.cache[key] = value
+
+    def reset(self) -> None:
+        self.cache.clear()
+
+
+GRAMMAR_BACKEND_REGISTRY: dict[str, Any] = {}
+GRAMMAR_BACKEND_CHOICES = ["xgrammar", "none"]
+
+
+def sglang() -> dict[str, dict[str, Any]]:
+    if installed("sglang"):
+        return {}
+    return {
+        **torch(),
+        "sglang.srt.arg_groups.choices": {
+            "GRAMMAR_BACKEND_CHOICES": GRAMMAR_BACKEND_CHOICES,
+            "add_grammar_backend_choices": GRAMMAR_BACKEND_CHOICES.extend,
+        },
+        "sglang.srt.constrained.base_grammar_backend": {
+            "BaseGrammarBackend": BaseGrammarBackend,
+            "BaseGrammarObject": BaseGrammarObject,
+            "GRAMMAR_BACKEND_REGISTRY": GRAMMAR_BACKEND_REGISTRY,
+            "InvalidGrammarObject": InvalidGrammarObject,
+            "register_grammar_backend": GRAMMAR_BACKEND_REGISTRY.__setitem__,
+        },
     }
