@@ -37,6 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "models": {"errors", "vocabulary"},
     "generate": {"", "errors", "bitmask", "judge", "models", "sampling", "vocabulary"},
     "integrations": {"", "models"},
+    "compat": {"", "integrations", "vocabulary"},
     "cli": {"", "errors", "generate", "judge", "models"},
 }
 

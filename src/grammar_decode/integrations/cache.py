@@ -50,12 +50,20 @@ class GrammarCache:
         with self._lock:
             self._grammars.clear()
 
+    def memory_bytes(self) -> int:
+        """Bytes of the states and masks of all grammars together."""
+        with self._lock:
+            return sum(self._sizes().values())
+
     def __len__(self) -> int:
         return len(self._grammars)
 
     def _drop_the_oldest_beyond_max_bytes(self) -> None:
-        sizes = {key: GrammarMatcher(g, self.vocabulary).memory_bytes for key, g in self._grammars.items()}
+        sizes = self._sizes()
         total = sum(sizes.values())
         while total > self.max_bytes and len(self._grammars) > 1:
             key, _ = self._grammars.popitem(last=False)
             total -= sizes[key]
+
+    def _sizes(self) -> dict[Hashable, int]:
+        return {key: GrammarMatcher(g, self.vocabulary).memory_bytes for key, g in self._grammars.items()}
