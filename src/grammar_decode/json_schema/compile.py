@@ -85,7 +85,8 @@ def _compiled(
         raise UnsatisfiableSchema("the schema is unsatisfiable: its keywords exclude every value", location="#")
     schemas, constants = lowering.document.schemas, lowering.document.constant_scope
     reached = [schemas[number] for number in lowering.reader.readings if schemas[number].scope is not constants]
-    return lowering, lowering.builder.grammar(root), Report(Reporter(reached, options, lowering.restrictions))
+    reporter = Reporter(reached, options, lowering.restrictions, [schemas[number] for number in lowering.impossible])
+    return lowering, lowering.builder.grammar(root), Report(reporter)
 
 
 def _lowered(

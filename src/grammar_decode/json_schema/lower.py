@@ -59,6 +59,8 @@ class Lowering:
         self.arrays = Arrays(self.formulas, self.combiner, limits)
         #: What the options narrow beyond their documented meaning: location, keyword, detail.
         self.restrictions: list[tuple[str, str, str]] = []
+        #: The schemas, by number, that plainly nothing satisfies and that are not the schema `false`.
+        self.impossible: set[int] = set()
         self._nodes: dict[Conjunction, ir.NodeId | None] = {}
         self._containers: dict[tuple[int, Formula], ir.NodeId] = {}
         self._scalars: dict[tuple[int, Formula], ir.RegexId] = {}
@@ -95,6 +97,8 @@ class Lowering:
         met = frozenset(map(self.combiner.target, literals))
         node = None if NEVER in met else self._nodes[met] if met in self._nodes else self._node(met)
         self._nodes[met] = self._nodes[literals] = node
+        if node is None and len(literals) == 1:
+            self.impossible.update(literal >> 1 for literal in literals if literal & 1)
         return node
 
     def _node(self, literals: Conjunction) -> ir.NodeId | None:

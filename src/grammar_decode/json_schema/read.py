@@ -49,6 +49,9 @@ from grammar_decode.json_schema.keywords import Dialect, keywords_of
 from grammar_decode.json_schema.numbers import exact
 from grammar_decode.json_schema.options import JsonOptions
 
+#: What the byte format of the IR can't count any more.
+MOST_COUNTED = 2**32 - 1
+
 # ---- expressions ----------------------------------------------------------------------------------------------------
 
 
@@ -205,6 +208,9 @@ class Reader:
         """A non-negative integer (2.0 is one)."""
         number = isinstance(argument, (int, float, Decimal)) and not isinstance(argument, bool)
         if number and is_finite(argument) and argument >= 0 and argument == int(argument):
+            if argument >= MOST_COUNTED and keyword.startswith("min"):
+                message = f"a minimum of {argument:.10g} is not supported: at most {MOST_COUNTED - 1:,}"
+                raise UnsupportedSchema(message, location=schema.at(keyword))
             return int(argument)
         raise self.wrong(schema, keyword, "a non-negative integer", argument)
 
