@@ -16,7 +16,8 @@ from functools import cache, lru_cache
 from grammar_decode.ir.build import Builder
 from grammar_decode.ir.nodes import Regex, RegexId
 from grammar_decode.json_schema.idna import host_name_pattern, letters_pattern
-from grammar_decode.json_schema.patterns import length_range, matches_whole
+from grammar_decode.json_schema.matching import matches_whole
+from grammar_decode.json_schema.patterns import length_range
 from grammar_decode.json_schema.regex_format import pattern_tree
 from grammar_decode.json_schema.spelling import Mode, Spelling
 from grammar_decode.regex.charset import Charset

@@ -11,7 +11,8 @@ from grammar_decode.ir.nodes import RegexId
 from grammar_decode.json_schema.claims import Format, Length, Pattern, Text
 from grammar_decode.json_schema.formats import format_body, has_format, length_of
 from grammar_decode.json_schema.formula import FALSE, TRUE, And, Formula, Formulas, Or
-from grammar_decode.json_schema.patterns import length_range, matches, with_length
+from grammar_decode.json_schema.matching import matches
+from grammar_decode.json_schema.patterns import length_range, with_length
 from grammar_decode.json_schema.read import Reader
 from grammar_decode.json_schema.seed import Seed
 from grammar_decode.json_schema.spelling import Spelling, canonical_bytes
