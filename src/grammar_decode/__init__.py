@@ -26,7 +26,7 @@ from grammar_decode.errors import (
     VocabularyError,
 )
 from grammar_decode.generate import GenerationResult, GenerationStream, generate, generate_stream
-from grammar_decode.grammar import Grammar, compile_json_schema
+from grammar_decode.grammar import Grammar, GrammarCache, compile_json_schema, grammar_cache
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.limits import Limits
 from grammar_decode.matcher import GrammarMatcher, fill_draft_bitmasks, fill_next_token_bitmasks
@@ -41,6 +41,7 @@ __all__ = [
     "GenerationResult",
     "GenerationStream",
     "Grammar",
+    "GrammarCache",
     "GrammarDecodeError",
     "GrammarMatcher",
     "JsonOptions",
@@ -64,4 +65,5 @@ __all__ = [
     "fill_next_token_bitmasks",
     "generate",
     "generate_stream",
+    "grammar_cache",
 ]

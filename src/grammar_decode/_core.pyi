@@ -44,6 +44,9 @@ class Grammar:
     def is_empty(self) -> bool:
         """Whether no document is in the language."""
 
+    def memory_bytes(self) -> int:
+        """Bytes of what was made for masks so far, for all vocabularies."""
+
 class Matcher:
     """The place of one sequence in its grammar."""
 

@@ -1,6 +1,6 @@
 """The report: what became of each keyword of a schema.
 
-Made on demand: compiling only keeps the list of schema objects that it reached.
+Made on demand: compiling only keeps the list of schema objects that it reached, which must not be changed before.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Entry:
 class Report:
     """What became of each keyword: a sequence of entries, in the order in which schema objects were reached.
 
-    It is made at the first look (compiling is faster without it), so the schema must not be changed before that.
+    It is made at the first look: compiling is faster without it.
 
     >>> from grammar_decode import compile_json_schema
     >>> for entry in compile_json_schema({"type": "integer", "title": "Age"}).report:
