@@ -2,6 +2,7 @@
 #
 #   make demo    generate with a real model      make test    the test suite        make lint   ruff, mypy, clang-format
 #   make build   the kernel, in place (seconds)  make bench   speed on GPT-2        make clean  remove all that was built
+#   make test-transformers (and others)          an integration, on the real engine
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,7 +16,7 @@ CPP := $(wildcard cpp/core/*.h cpp/core/*.cpp cpp/bindings/*.h cpp/bindings/*.cp
 PROMPT ?= Give a JSON object describing a person called Bob aged 42 with tags a and b.
 SCHEMA ?= examples/person.schema.json
 
-.PHONY: build demo test test-all lint format bench clean
+.PHONY: build demo test test-all test-transformers lint format bench clean
 .DELETE_ON_ERROR:
 
 $(STAMPS)/venv:
@@ -59,6 +60,9 @@ test: $(STAMPS)/test
 
 test-all: $(STAMPS)/test $(STAMPS)/demo
 	$(BIN)/python -m pytest -m "" $(ARGS)
+
+test-transformers: $(STAMPS)/test $(STAMPS)/demo
+	$(BIN)/python -m pytest -m model tests/integrations/test_smollm2.py tests/integrations/test_transformers.py $(ARGS)
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .

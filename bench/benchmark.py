@@ -97,7 +97,7 @@ def measure_state(kind: str, schema: Any, prefix: str, vocabulary: gd.Vocabulary
     again: list[float] = []
     bitmask = gd.allocate_token_bitmask(1, vocabulary.size)
     for _ in range(repeats):
-        matcher = gd.GrammarMatcher(gd.compile_json_schema(schema), fresh(vocabulary))
+        matcher = gd.GrammarMatcher(gd.compile_json_schema(schema, cache=None), fresh(vocabulary))
         if not matcher.accept_bytes(prefix.encode()):
             raise SystemExit(f"benchmark: {prefix!r} is no prefix of a document: {kind}")
         first.append(seconds(lambda: matcher.fill_next_token_bitmask(bitmask, 0)))  # noqa: B023  # called at once
@@ -159,10 +159,10 @@ def measure_document(vocabulary: gd.Vocabulary) -> list[Row]:
         }
 
     cold = fresh(vocabulary)
-    grammar = gd.compile_json_schema(schema)
+    grammar = gd.compile_json_schema(schema, cache=None)
     return [
         walk("cold: first document ever", grammar, cold),
-        walk("schema compiled again, tables of the vocabulary kept", gd.compile_json_schema(schema), cold),
+        walk("schema compiled again, tables of the vocabulary kept", gd.compile_json_schema(schema, cache=None), cold),
         walk("second document of the grammar", grammar, cold),
     ]
 

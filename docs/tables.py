@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from grammar_decode import limits
 from grammar_decode.json_schema.formats import NUMBER_FORMATS, STRING_FORMATS
 from grammar_decode.json_schema.keywords import TABLE, Keyword
 
@@ -37,6 +38,27 @@ def format_table() -> str:
         lines.append(f"| `{name}` | {known.source} | {'known with `openapi=True`' if known.openapi else known.note} |")
     numbers = ", ".join(f"`{name}`" for name in NUMBER_FORMATS)
     return "\n".join([*lines, f'| {numbers} | OpenAPI 3.0, "Data Types" | ranges of numbers |'])
+
+
+def unsupported_table() -> str:
+    """The keywords that are refused as a whole."""
+    rows = [f"- `{row.name}` ({_dialects(row)}): {row.note}." for row in TABLE if row.outcome == "unsupported"]
+    return "\n".join(["Keywords that are refused as such:", "", *rows] if rows else ["No keyword is refused as such."])
+
+
+def limits_table() -> str:
+    """The fields of ``Limits`` with their defaults; what each bounds is the comment above it."""
+    lines = ["| field | default | what it bounds |", "|---|---|---|"]
+    comment: list[str] = []
+    for line in Path(limits.__file__).read_text(encoding="utf-8").splitlines():
+        text = line.strip()
+        if text.startswith("#:"):
+            comment.append(text.removeprefix("#:").strip())
+        elif comment:
+            name, default = text.split(":")[0], getattr(limits.Limits(), text.split(":")[0])
+            lines.append(f"| `{name}` | {default:,} | {' '.join(comment)} |")
+            comment = []
+    return "\n".join(lines)
 
 
 def short_table() -> str:
@@ -80,6 +102,8 @@ TABLES: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("README.md", "keywords", short_table),
     ("docs/json-schema.md", "keywords", full_table),
     ("docs/json-schema.md", "formats", format_table),
+    ("docs/json-schema.md", "unsupported", unsupported_table),
+    ("docs/json-schema.md", "limits", limits_table),
 )
 DOCUMENTS = sorted({document for document, _, _ in TABLES})
 

@@ -643,8 +643,12 @@ class _Drawing:
             schema[self.pick(("minProperties", "maxProperties"))] = self.pick((0, 1, 2, 3))
         if "key" in extras:
             schema["propertyNames"] = self.pick(({"pattern": "^[ab]"}, {"maxLength": 2}, {"enum": ["a", "b", "id"]}))
-        if "dependent" in extras and not self.draft7:
-            schema["dependentRequired"] = {self.pick(NAMES): self.names(2)}
+        if "dependent" in extras:
+            by_schema = self.maybe()
+            dependent = {self.pick(NAMES): self.schema(depth - 1) if by_schema else self.names(2)}
+            schema["dependencies" if self.draft7 else "dependentSchemas" if by_schema else "dependentRequired"] = (
+                dependent
+            )
         return schema
 
     def array(self, depth: int, _below: bool) -> Any:

@@ -29,13 +29,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bitmask": {"errors", "_core"},
     "expected": set(),
     "typed": {"errors"},
-    "grammar": {"errors", "limits", "ir", "json_schema", "typed", "_core"},
+    "cache": set(),
+    "grammar": {"errors", "limits", "ir", "json_schema", "typed", "cache", "_core"},
+    "texts": {"errors", "limits", "ir", "regex", "json_schema", "grammar"},
     "matcher": {"errors", "expected", "grammar", "vocabulary", "_core"},
     "judge": set(),
     "sampling": {"errors"},
     "models": {"errors", "vocabulary"},
     "generate": {"", "errors", "bitmask", "judge", "models", "sampling", "vocabulary"},
-    "integrations": {""},
+    "integrations": {"", "models"},
+    "compat": {"", "integrations", "vocabulary"},
     "cli": {"", "errors", "generate", "judge", "models"},
 }
 

@@ -13,5 +13,7 @@ void bind_grammar(nb::module_& m) {
           },
           nb::arg("data"), nb::arg("max_states") = 500000)
       .def("is_empty", &gd::CompiledGrammar::is_empty, nb::call_guard<nb::gil_scoped_release>(),
-           "Whether no document is in the language.");
+           "Whether no document is in the language.")
+      .def("memory_bytes", &gd::CompiledGrammar::memory_bytes, nb::call_guard<nb::gil_scoped_release>(),
+           "Bytes of what was made for masks so far, for all vocabularies.");
 }

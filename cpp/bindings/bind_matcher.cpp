@@ -4,6 +4,15 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+
 #include "core/compiled_grammar.h"
 #include "core/errors.h"
 #include "core/matcher.h"
@@ -47,36 +56,46 @@ const char* name_of(gd::FrameKind kind) {
   return "";
 }
 
-// Row `index` of a bitmask: int32, shape (batch, words), on the CPU, rows contiguous. `array` is set to what owns the memory: the
-// caller keeps it until the row is written.
-uint32_t* bitmask_row(const nb::object& bitmask, int64_t index, uint32_t num_words, nb::ndarray<>& array) {
-  if (!nb::try_cast<nb::ndarray<>>(bitmask, array)) {
-    if (nb::ndarray<nb::ro> read_only; nb::try_cast(bitmask, read_only)) {
-      throw gd::BitmaskError("the bitmask is read-only; pass a writable array, such as a copy()");
+// The rows of a bitmask: int32, shape (batch, words), on the CPU, the words of a row contiguous. Keeps the memory alive.
+class BitmaskRows {
+ public:
+  explicit BitmaskRows(const nb::object& bitmask) {
+    if (!nb::try_cast<nb::ndarray<>>(bitmask, array_)) {
+      if (nb::ndarray<nb::ro> read_only; nb::try_cast(bitmask, read_only)) {
+        throw gd::BitmaskError("the bitmask is read-only; pass a writable array, such as a copy()");
+      }
+      throw gd::BitmaskError("the bitmask must be a numpy array or a torch tensor, made by allocate_token_bitmask");
     }
-    throw gd::BitmaskError("the bitmask must be a numpy array or a torch tensor, made by allocate_token_bitmask");
+    if (array_.dtype() != nb::dtype<int32_t>())
+      throw gd::BitmaskError("the bitmask must have type int32; make it with allocate_token_bitmask");
+    if (array_.device_type() != nb::device::cpu::value)
+      throw gd::BitmaskError("the bitmask must be on the CPU; copy it to the device after filling");
+    if (array_.ndim() != 2) {
+      throw gd::BitmaskError("the bitmask must have shape (batch, words); this one has " + std::to_string(array_.ndim()) +
+                             " dimensions");
+    }
+    if (array_.shape(1) > 1 && array_.stride(1) != 1) throw gd::BitmaskError("the words of a bitmask row must be contiguous");
   }
-  if (array.dtype() != nb::dtype<int32_t>())
-    throw gd::BitmaskError("the bitmask must have type int32; make it with allocate_token_bitmask");
-  if (array.device_type() != nb::device::cpu::value)
-    throw gd::BitmaskError("the bitmask must be on the CPU; copy it to the device after filling");
-  if (array.ndim() != 2) {
-    throw gd::BitmaskError("the bitmask must have shape (batch, words); this one has " + std::to_string(array.ndim()) +
-                           " dimensions");
+
+  // Where row `index` begins, for a vocabulary whose masks have `num_words` words.
+  uint32_t* row(int64_t index, uint32_t num_words) const {
+    if (array_.shape(1) != num_words) {
+      throw gd::BitmaskError(
+          "a row of the bitmask has " + std::to_string(array_.shape(1)) + " words; this vocabulary needs " +
+          std::to_string(num_words) +
+          ". Make it with allocate_token_bitmask(batch_size, vocab.size); where the model's logits are wider than "
+          "the tokenizer, give that width to the vocabulary (size=...)");
+    }
+    if (index < 0 || static_cast<size_t>(index) >= array_.shape(0)) {
+      throw gd::BitmaskError("row " + std::to_string(index) + " is out of range: the bitmask has " +
+                             std::to_string(array_.shape(0)) + " rows");
+    }
+    return static_cast<uint32_t*>(array_.data()) + index * array_.stride(0);
   }
-  if (array.shape(1) != num_words) {
-    throw gd::BitmaskError("a row of the bitmask has " + std::to_string(array.shape(1)) + " words; this vocabulary needs " +
-                           std::to_string(num_words) +
-                           ". Make it with allocate_token_bitmask(batch_size, vocab.size); where the model's logits are wider than "
-                           "the tokenizer, give that width to the vocabulary (size=...)");
-  }
-  if (array.shape(1) > 1 && array.stride(1) != 1) throw gd::BitmaskError("the words of a bitmask row must be contiguous");
-  if (index < 0 || static_cast<size_t>(index) >= array.shape(0)) {
-    throw gd::BitmaskError("row " + std::to_string(index) + " is out of range: the bitmask has " + std::to_string(array.shape(0)) +
-                           " rows");
-  }
-  return static_cast<uint32_t*>(array.data()) + index * array.stride(0);
-}
+
+ private:
+  nb::ndarray<> array_;
+};
 
 gd::TokenId to_token(int64_t token) {
   if (token < 0 || token > int64_t{0xFFFFFFFE}) {
@@ -92,10 +111,102 @@ std::vector<gd::TokenId> to_tokens(const std::vector<int64_t>& tokens) {
   return result;
 }
 
+// Runs task(0), …, task(count - 1) on this thread and, if that has not ended after kPatience, on up to `max_threads` in all: a batch
+// of remembered masks takes less time than a thread takes to start. Rethrows what a task threw first; tasks not begun then are left.
+template <class Task>
+void run_all(size_t count, size_t max_threads, const Task& task) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kPatience = std::chrono::microseconds(50);
+  std::atomic<size_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto run_one = [&] {
+    const size_t i = next.fetch_add(1, std::memory_order_relaxed);
+    if (i >= count) return false;
+    try {
+      task(i);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (failure == nullptr) failure = std::current_exception();
+      next.store(count, std::memory_order_relaxed);
+    }
+    return true;
+  };
+  const Clock::time_point begun = Clock::now();
+  std::vector<std::jthread> helpers;  // joined last of all, also where starting one fails
+  while (run_one()) {
+    const size_t taken = next.load(std::memory_order_relaxed);
+    if (taken >= count || max_threads < 2 || !helpers.empty() || Clock::now() - begun < kPatience) continue;
+    const size_t num_helpers = std::min(max_threads - 1, count - taken);
+    for (size_t i = 0; i < num_helpers; ++i) {
+      try {
+        helpers.emplace_back([&] {
+          while (run_one()) {
+          }
+        });
+      } catch (const std::system_error&) {  // no thread to be had: the ones that are there do the work
+        max_threads = 1;
+        break;
+      }
+    }
+  }
+  helpers.clear();
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+void fill_many(const std::vector<const gd::Matcher*>& matchers, const nb::object& bitmask, const std::vector<int64_t>& indices,
+               size_t max_threads) {
+  const BitmaskRows rows(bitmask);
+  if (matchers.size() != indices.size()) {
+    throw gd::BitmaskError(std::to_string(matchers.size()) + " matchers can't fill " + std::to_string(indices.size()) + " rows");
+  }
+  std::vector<uint32_t*> targets;
+  targets.reserve(matchers.size());
+  for (size_t i = 0; i < matchers.size(); ++i) {
+    if (matchers[i] == nullptr) throw nb::type_error("a matcher is None");
+    targets.push_back(rows.row(indices[i], matchers[i]->vocabulary().num_words()));
+  }
+  std::vector<int64_t> sorted = indices;
+  std::sort(sorted.begin(), sorted.end());
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end()) {
+    throw gd::BitmaskError("row " + std::to_string(*twice) + " is named twice");
+  }
+  const nb::gil_scoped_release release;
+  run_all(matchers.size(), max_threads, [&](size_t i) { matchers[i]->fill(targets[i]); });
+}
+
+// Row index holds the mask before any draft token, row index + 1 + i the one behind draft token i. What follows a refused token is
+// refused as well; its row allows everything.
+std::vector<bool> fill_drafts(const gd::Matcher& self, const std::vector<gd::TokenId>& drafts, const std::vector<int64_t>& parents,
+                              const std::vector<uint32_t*>& rows) {
+  self.fill(rows[0]);
+  std::vector<std::optional<gd::Matcher>> behind(drafts.size());
+  std::vector<bool> allowed(drafts.size());
+  for (size_t i = 0; i < drafts.size(); ++i) {
+    const gd::Matcher* parent = &self;
+    if (parents[i] >= 0) {
+      const std::optional<gd::Matcher>& at = behind[static_cast<size_t>(parents[i])];
+      parent = at.has_value() ? &*at : nullptr;
+    }
+    if (parent != nullptr) {
+      behind[i].emplace(*parent);
+      allowed[i] = behind[i]->accept_token(drafts[i]);
+      if (!allowed[i]) behind[i].reset();
+    }
+    if (allowed[i])
+      behind[i]->fill(rows[i + 1]);
+    else
+      std::fill_n(rows[i + 1], self.vocabulary().num_words(), 0xFFFFFFFFu);
+  }
+  return allowed;
+}
+
 }  // namespace
 
 void bind_matcher(nb::module_& m) {
   using gd::Matcher;
+  m.def("fill_next_token_bitmasks", &fill_many, nb::arg("matchers"), nb::arg("bitmask").none(), nb::arg("rows"),
+        nb::arg("max_threads"), "Write the mask of matchers[i] to row rows[i], for all of them, without the GIL.");
   nb::class_<Matcher>(m, "Matcher", "The place of one sequence in its grammar.")
       .def(
           "__init__",
@@ -109,8 +220,8 @@ void bind_matcher(nb::module_& m) {
       .def(
           "fill_next_token_bitmask",
           [](const Matcher& self, const nb::object& bitmask, int64_t index) {
-            nb::ndarray<> owner;
-            uint32_t* row = bitmask_row(bitmask, index, self.vocabulary().num_words(), owner);
+            const BitmaskRows rows(bitmask);
+            uint32_t* row = rows.row(index, self.vocabulary().num_words());
             const nb::gil_scoped_release release;
             self.fill(row);
           },
@@ -143,6 +254,36 @@ void bind_matcher(nb::module_& m) {
             return self.validate_tokens(ids);
           },
           nb::arg("token_ids"))
+      .def(
+          "fill_draft_bitmasks",
+          [](const Matcher& self, const std::vector<int64_t>& tokens, const std::vector<int64_t>& parents,
+             const nb::object& bitmask, int64_t index) {
+            const std::vector<gd::TokenId> drafts = to_tokens(tokens);
+            if (parents.size() != drafts.size()) {
+              throw gd::MatcherError(std::to_string(drafts.size()) + " draft tokens need as many parents, not " +
+                                     std::to_string(parents.size()));
+            }
+            for (size_t i = 0; i < parents.size(); ++i) {
+              if (parents[i] < -1 || parents[i] >= static_cast<int64_t>(i)) {
+                throw gd::MatcherError("the parent of draft token " + std::to_string(i) + " is " + std::to_string(parents[i]) +
+                                       ", but must be -1 or an earlier draft token");
+              }
+            }
+            for (const gd::TokenId id : drafts) {
+              if (id >= self.vocabulary().size()) throw gd::MatcherError("token " + std::to_string(id) + " is out of range");
+            }
+            const BitmaskRows all(bitmask);
+            std::vector<uint32_t*> rows;
+            rows.reserve(drafts.size() + 1);
+            for (size_t i = 0; i <= drafts.size(); ++i) {
+              rows.push_back(all.row(index + static_cast<int64_t>(i), self.vocabulary().num_words()));
+            }
+            const nb::gil_scoped_release release;
+            return fill_drafts(self, drafts, parents, rows);
+          },
+          nb::arg("token_ids"), nb::arg("parents"), nb::arg("bitmask").none(), nb::arg("index") = 0,
+          "Write the mask of the next token to row `index`, and the one behind draft token i to row index + 1 + i. The state is "
+          "unchanged.")
       .def(
           "accept_bytes",
           [](Matcher& self, const nb::bytes& data) {

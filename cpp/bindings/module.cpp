@@ -32,7 +32,8 @@ void translate(const std::exception_ptr& pointer, void*) {
     raise("UnsatisfiableSchema", e.what());
   } catch (const gd::LimitError& e) {
     const nb::object type = nb::module_::import_("grammar_decode.errors").attr("SchemaTooComplex");
-    const nb::object error = type(nb::str(e.what()), nb::arg("limit") = nb::str(e.limit.c_str()));
+    nb::object error = type(nb::str(e.what()), nb::arg("limit") = nb::str(e.limit.c_str()));
+    if (e.node) error.attr("node") = *e.node;
     PyErr_SetObject(type.ptr(), error.ptr());
   }
 }

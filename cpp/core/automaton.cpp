@@ -96,7 +96,12 @@ void Automaton::settle_live_nodes(const std::vector<bool>& barred) {
     const NodeId id = work.back();
     work.pop_back();
     waiting[id] = false;
-    if (barred[id] || containers_.is_live(id) || !compute_live(id)) continue;
+    try {
+      if (barred[id] || containers_.is_live(id) || !compute_live(id)) continue;
+    } catch (LimitError& error) {
+      error.node = id;
+      throw;
+    }
     containers_.set_live(id);
     for (const NodeId user : users[id]) {
       if (waiting[user] || containers_.is_live(user)) continue;

@@ -20,6 +20,13 @@ bool CompiledGrammar::is_empty() {
   return false;
 }
 
+size_t CompiledGrammar::memory_bytes() {
+  const std::lock_guard lock(mutex_);
+  size_t bytes = spare_ == nullptr ? 0 : spare_->memory_bytes();
+  for (const std::shared_ptr<Engine>& engine : engines_) bytes += engine->memory_bytes();
+  return bytes;
+}
+
 std::shared_ptr<Engine> CompiledGrammar::engine(const std::shared_ptr<const Vocabulary>& vocabulary) {
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(engines_.begin(), engines_.end(),

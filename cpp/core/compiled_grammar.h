@@ -17,6 +17,8 @@ class CompiledGrammar {
 
   // Whether no document at all is in the language.
   bool is_empty();
+  // Of the engines and automata that were made; the grammar itself is not counted.
+  size_t memory_bytes();
   // The engine for this vocabulary: made on first use, and again once it has grown too large. Throws UnsatisfiableError, LimitError.
   std::shared_ptr<Engine> engine(const std::shared_ptr<const Vocabulary>& vocabulary);
 

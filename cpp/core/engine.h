@@ -92,9 +92,9 @@ class Engine {
   void check_tokens(const std::vector<TokenId>& tokens, ConfigId c, uint32_t* mask);
   // engine_unique.cpp
   void add_watched(const Frame& watch, FrameId id, uint32_t* mask, std::vector<TokenId>& doubtful);
-  void clear_barred(const Trie& trie, ConfigId from, uint32_t* mask, std::vector<TokenId>& doubtful);
-  ByteSet doubtful_bytes(ConfigId c);
-  bool is_settled(ConfigId c);
+  void clear_barred(const Trie& trie, ConfigId from, ConfigId plain, uint32_t* mask, std::vector<TokenId>& doubtful);
+  ByteSet doubtful_bytes(ConfigId c, ConfigId plain);
+  bool is_settled(ConfigId c, ConfigId plain);
   bool is_doubtful(ConfigId c);
   const TerminalTable& table(ExprId e);
   const TerminalTable* counted_table(ExprId e, const ExpressionPool::CountedRun*& run);

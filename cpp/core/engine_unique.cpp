@@ -10,7 +10,8 @@ namespace gd {
 void Engine::add_watched(const Frame& watch, FrameId id, uint32_t* mask, std::vector<TokenId>& doubtful) {
   Uniqueness& uniqueness = automaton_->uniqueness();
   std::vector<uint32_t> own(vocabulary_->num_words());
-  fill_remembered(automaton_->config_of(automaton_->forget_key(watch.extra)), own.data());
+  const ConfigId plain = automaton_->config_of(automaton_->forget_key(watch.extra));
+  fill_remembered(plain, own.data());
   const Frame inner = automaton_->frame(watch.extra);
   const ConfigId config = automaton_->config_of(id);
   if (inner.kind == FrameKind::kTerminal && uniqueness.is_plenty(watch)) {
@@ -20,45 +21,53 @@ void Engine::add_watched(const Frame& watch, FrameId id, uint32_t* mask, std::ve
     const ConfigId rest = automaton_->config_of(std::move(behind));
     const ExpressionPool::CountedRun* run = nullptr;
     const TerminalTable* counted = counted_table(inner.state, run);
-    clear_barred(counted != nullptr ? counted->residual : table(inner.state).residual, rest, own.data(), doubtful);
+    const Trie& residual = counted != nullptr ? counted->residual : table(inner.state).residual;
+    clear_barred(residual, rest, automaton_->resume(inner.parent), own.data(), doubtful);
   }
-  if (!is_settled(config)) clear_barred(vocabulary_->trie(), config, own.data(), doubtful);
+  if (!is_settled(config, plain)) clear_barred(vocabulary_->trie(), config, plain, own.data(), doubtful);
   for (size_t w = 0; w < own.size(); ++w) mask[w] |= own[w];
 }
 
-// Clears the tokens of `trie` that `from` does not accept, as far as distinctness is the reason: the mask is otherwise right. Those of
-// which that depends on a forgotten text go to `doubtful`.
-void Engine::clear_barred(const Trie& trie, ConfigId from, uint32_t* mask, std::vector<TokenId>& doubtful) {
-  if (trie.size() == 0) return;
+// Clears the tokens of `trie` that `from` does not accept and `plain`, the same without distinctness, does. Those of which that depends
+// on a forgotten text go to `doubtful`.
+void Engine::clear_barred(const Trie& trie, ConfigId from, ConfigId plain, uint32_t* mask, std::vector<TokenId>& doubtful) {
+  if (trie.size() == 0 || plain == Automaton::kDead) return;
   if (from == Automaton::kDead) {
     clear_tokens(trie, 0, trie.first_token(trie.size()), mask);
     return;
   }
-  std::vector<Place> places(trie.max_depth() + 1);
-  places[0] = {from, doubtful_bytes(from)};
+  struct Pair {
+    ConfigId config = 0;
+    ConfigId plain = 0;
+    ByteSet bytes;
+  };
+  std::vector<Pair> places(trie.max_depth() + 1);
+  places[0] = {from, plain, doubtful_bytes(from, plain)};
   for (uint32_t i = 0; i < trie.size();) {
-    const uint32_t depth = trie.depth(i);
+    const Pair& place = places[trie.depth(i)];
     const uint8_t byte = trie.byte(i);
-    if (!places[depth].bytes.contains(byte)) {
+    const ConfigId next_plain = place.bytes.contains(byte) ? automaton_->mask_step(place.plain, byte) : Automaton::kDead;
+    if (next_plain == Automaton::kDead) {
       i = trie.end(i);
       continue;
     }
-    const ConfigId next = automaton_->mask_step(places[depth].config, byte);
+    const ConfigId next = automaton_->mask_step(place.config, byte);
     if (next == Automaton::kDead) clear_tokens(trie, trie.first_token(i), trie.first_token(trie.end(i)), mask);
     const bool is_open = next != Automaton::kDead && is_doubtful(next);
     for (uint32_t t = trie.first_token(i); is_open && t < trie.first_token(trie.end(i)); ++t) doubtful.push_back(trie.token(t));
-    if (next == Automaton::kDead || is_open || is_settled(next)) {
+    if (next == Automaton::kDead || is_open || is_settled(next, next_plain)) {
       i = trie.end(i);
       continue;
     }
-    if (trie.end(i) != i + 1) places[depth + 1] = {next, doubtful_bytes(next)};
+    if (trie.end(i) != i + 1) places[trie.depth(i) + 1] = {next, next_plain, doubtful_bytes(next, next_plain)};
     ++i;
   }
 }
 
-// Whether no thread can be dropped for the sake of distinctness before the scalar or key that it is in has ended.
-bool Engine::is_settled(ConfigId c) {
+// Whether no thread has been dropped for the sake of distinctness, or can be before the scalar or key that it is in has ended.
+bool Engine::is_settled(ConfigId c, ConfigId plain) {
   const std::span<const FrameId> threads = automaton_->threads(c);
+  if (threads.size() != automaton_->threads(plain).size()) return false;
   const std::vector<FrameId> ids(threads.begin(), threads.end());
   return std::all_of(ids.begin(), ids.end(), [&](FrameId id) {
     const Frame f = automaton_->frame(id);
@@ -74,12 +83,16 @@ bool Engine::is_doubtful(ConfigId c) {
   });
 }
 
-ByteSet Engine::doubtful_bytes(ConfigId c) {
+// The bytes behind which a thread may be dropped.
+ByteSet Engine::doubtful_bytes(ConfigId c, ConfigId plain) {
   const std::span<const FrameId> threads = automaton_->threads(c);
+  if (threads.size() != automaton_->threads(plain).size()) return automaton_->first_bytes(plain);
   ByteSet bytes;
   for (const FrameId id : std::vector<FrameId>(threads.begin(), threads.end())) {
     const Frame f = automaton_->frame(id);
-    if (f.kind != FrameKind::kWatched || automaton_->frame(f.extra).kind != FrameKind::kTerminal) return automaton_->first_bytes(c);
+    if (f.kind != FrameKind::kWatched || automaton_->frame(f.extra).kind != FrameKind::kTerminal) {
+      return automaton_->first_bytes(plain);
+    }
     bytes.merge(automaton_->uniqueness().doubtful_bytes(f));
   }
   return bytes;

@@ -1,6 +1,8 @@
 // What the core throws. The bindings map each to the Python exception of the same purpose.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -24,9 +26,11 @@ struct BitmaskError : Error {
 struct UnsatisfiableError : Error {  // the language is empty, or empty with this vocabulary
   using Error::Error;
 };
-struct LimitError : Error {  // a work limit was passed; `limit` names the field of Limits
+// A work limit was passed; `limit` names the field of Limits, `node` the node of the grammar where that is known.
+struct LimitError : Error {
   LimitError(std::string limit_name, const std::string& message) : Error(message), limit(std::move(limit_name)) {}
   std::string limit;
+  std::optional<uint32_t> node;
 };
 
 }  // namespace gd

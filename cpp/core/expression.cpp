@@ -10,7 +10,9 @@
 namespace gd {
 namespace {
 
-constexpr size_t kMaxSearch = 50000;  // states of one search for a match: about two seconds of compile time
+// One search for a match: its states, and the terms that it takes derivatives of. About a second of compile time.
+constexpr size_t kMaxSearch = 50000;
+constexpr uint64_t kMaxSearchWork = 30'000'000;
 
 }  // namespace
 
@@ -291,6 +293,7 @@ std::vector<ExprId> ExpressionPool::load(const Grammar& grammar) {
 }
 
 ExprId ExpressionPool::derivative(ExprId id, uint8_t byte) {
+  ++work_;
   const Expr e = exprs_[id];  // a copy: the table grows below
   switch (e.kind) {
     case Kind::kConstant:
@@ -527,11 +530,12 @@ bool ExpressionPool::search_nonempty(ExprId start) {
   using Entry = std::pair<uint32_t, uint32_t>;  // conjuncts that ask for something, index in `reached`
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
   queue.emplace(wanting(start), 0);
+  const uint64_t most_work = work_ + kMaxSearchWork;
   while (!queue.empty()) {
     check_size();
-    if (reached.size() > kMaxSearch) {
-      throw LimitError("max_states", "deciding whether patterns exclude each other takes more than " + std::to_string(kMaxSearch) +
-                                         " states; simplify the patterns that hold together");
+    if (reached.size() > kMaxSearch || work_ > most_work) {
+      throw LimitError("max_states", "it takes too long to decide whether patterns exclude each other (" +
+                                         std::to_string(reached.size()) + " states); simplify those that hold together");
     }
     const uint32_t head = queue.top().second;
     queue.pop();

@@ -150,6 +150,7 @@ class ExpressionPool {
   std::unordered_map<ExprId, std::optional<uint32_t>> most_missing_;
   std::vector<uint64_t> string_counts_;  // parallel to exprs_, grown on demand; 0 = unknown
   size_t memory_bytes_ = 0;
+  uint64_t work_ = 0;  // terms that derivatives were taken of
 };
 
 }  // namespace gd

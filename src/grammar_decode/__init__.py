@@ -26,10 +26,11 @@ from grammar_decode.errors import (
     VocabularyError,
 )
 from grammar_decode.generate import GenerationResult, GenerationStream, generate, generate_stream
-from grammar_decode.grammar import Grammar, compile_json_schema
+from grammar_decode.grammar import Grammar, GrammarCache, compile_json_schema, grammar_cache
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.limits import Limits
-from grammar_decode.matcher import GrammarMatcher
+from grammar_decode.matcher import GrammarMatcher, fill_draft_bitmasks, fill_next_token_bitmasks
+from grammar_decode.texts import compile_choice, compile_regex
 from grammar_decode.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -40,6 +41,7 @@ __all__ = [
     "GenerationResult",
     "GenerationStream",
     "Grammar",
+    "GrammarCache",
     "GrammarDecodeError",
     "GrammarMatcher",
     "JsonOptions",
@@ -56,7 +58,12 @@ __all__ = [
     "VocabularyError",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
+    "compile_choice",
     "compile_json_schema",
+    "compile_regex",
+    "fill_draft_bitmasks",
+    "fill_next_token_bitmasks",
     "generate",
     "generate_stream",
+    "grammar_cache",
 ]

@@ -44,6 +44,9 @@ class Grammar:
     def is_empty(self) -> bool:
         """Whether no document is in the language."""
 
+    def memory_bytes(self) -> int:
+        """Bytes of what was made for masks so far, for all vocabularies."""
+
 class Matcher:
     """The place of one sequence in its grammar."""
 
@@ -53,6 +56,9 @@ class Matcher:
     def accept_token(self, token_id: int) -> bool: ...
     def accept_tokens(self, token_ids: Sequence[int]) -> bool: ...
     def validate_tokens(self, token_ids: Sequence[int]) -> int: ...
+    def fill_draft_bitmasks(
+        self, token_ids: Sequence[int], parents: Sequence[int], bitmask: Any, index: int = 0
+    ) -> list[bool]: ...
     def accept_bytes(self, data: bytes) -> bool: ...
     def count_accepted_bytes(self, data: bytes) -> int:
         """How many of the bytes would be accepted; the state is unchanged."""
@@ -68,3 +74,6 @@ class Matcher:
         """For each thread: kind of place, node, names that may come, whether others may, whether it can close."""
     def set_memo_limit(self, bytes: int) -> None: ...  # noqa: A002
     def engine_memory_bytes(self) -> int: ...
+
+def fill_next_token_bitmasks(matchers: Sequence[Matcher], bitmask: Any, rows: Sequence[int], max_threads: int) -> None:
+    """Write the mask of matchers[i] to row rows[i], for all of them, without the GIL."""

@@ -49,7 +49,12 @@ class UnsatisfiableSchema(SchemaError):
 
 
 class SchemaTooComplex(SchemaError):
-    """A work limit was passed while compiling; ``limit`` is the name of the field of ``Limits``."""
+    """A work limit was passed while compiling; ``limit`` is the name of the field of ``Limits``.
+
+    ``node`` is the node of the grammar that was worked on, where the kernel knows it.
+    """
+
+    node: int | None = None
 
     def __init__(self, message: str, *, limit: str, location: str | None = None, hint: str | None = None) -> None:
         self.limit = limit

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from grammar_decode import _core
-from grammar_decode.errors import SchemaError, SerializationError, UnsatisfiableSchema
+from grammar_decode.cache import Cache, content_of, value_of
+from grammar_decode.errors import SchemaError, SchemaTooComplex, SerializationError, UnsatisfiableSchema
 from grammar_decode.ir import nodes as ir
-from grammar_decode.ir.encode import decode, encode
-from grammar_decode.json_schema.compile import compile_schema
+from grammar_decode.ir.encode import decode
+from grammar_decode.json_schema.compile import compile_encoded, compile_schema, location_of_node
 from grammar_decode.json_schema.options import JsonOptions
-from grammar_decode.json_schema.report import Report
+from grammar_decode.json_schema.report import Entry, Report
 from grammar_decode.limits import Limits
 from grammar_decode.typed import is_type, schema_of
 
 T = TypeVar("T")
 
+_OPTIONS = JsonOptions()
+_LIMITS = Limits()
 _MAGIC = b"GDGR"
 _VERSION = 1
 _HEADER = struct.Struct("<4s3I16s")  # magic, version, bytes of the IR, bytes of the JSON part, checksum of both
@@ -39,11 +44,10 @@ class Grammar:
         report: Report,
         origins: tuple[str, ...],
         limits: Limits,
-        grammar_ir: ir.Grammar | None = None,
     ) -> None:
         self._encoded = encoded
         self._report = report
-        self._ir = grammar_ir
+        self._ir: ir.Grammar | None = None
         self.limits = limits
         #: For each node of the IR, the schema location that it came from; "" where there is no single one.
         self.origins = origins
@@ -60,6 +64,10 @@ class Grammar:
         if self._ir is None:
             self._ir = decode(self._encoded)
         return self._ir
+
+    def memory_bytes(self) -> int:
+        """The memory that the grammar holds, in bytes, with what it remembers of masks for the vocabularies it met."""
+        return len(self._encoded) + self._core_grammar.memory_bytes()
 
     def to_bytes(self) -> bytes:
         """The grammar, its report and its limits, with a version and a checksum."""
@@ -114,6 +122,22 @@ class Grammar:
         return f"<Grammar of {len(self.origins)} nodes, {len(self._encoded)} bytes>"
 
 
+class GrammarCache(Cache[Grammar]):
+    """Grammars by the content of their schema, options, resources and limits.
+
+    Holds at most ``max_grammars`` of them, with at most ``max_bytes`` in all; what was not used for longest goes first.
+    A grammar that is kept also keeps the masks it has computed, and the vocabularies of these.
+    """
+
+    def __init__(self, max_grammars: int = 128, max_bytes: int = 256 << 20) -> None:
+        super().__init__(max_grammars, max_bytes)
+
+
+#: Where :func:`compile_json_schema` looks first. ``grammar_cache.clear()`` forgets all grammars.
+grammar_cache = GrammarCache()
+atexit.register(grammar_cache.clear)  # before the kernel looks for objects that were forgotten
+
+
 def _checksum(encoded: bytes, rest: bytes) -> bytes:
     return hashlib.blake2b(encoded + rest, digest_size=16).digest()
 
@@ -124,6 +148,7 @@ def compile_json_schema(
     *,
     resources: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
+    cache: GrammarCache | None = grammar_cache,
 ) -> Grammar:
     """Compile a JSON Schema to a grammar of the JSON texts that it validates, spelled as ``options`` allow.
 
@@ -132,30 +157,64 @@ def compile_json_schema(
     (``list[Point]``), or a ``pydantic.TypeAdapter``; these need pydantic. Drafts 4, 6, 7, 2019-09 and 2020-12 are read
     by their own rules.
 
+    A schema that was compiled before is looked up in ``cache`` by its content, in microseconds, and the answer is the
+    same :class:`Grammar`, which remembers its masks. ``cache=None`` compiles anew.
+
     Raises :class:`SchemaError` (not a schema, or an unresolvable reference), :class:`UnsupportedSchema`,
     :class:`UnsatisfiableSchema`, :class:`SchemaTooComplex`; each names the place in the schema and what to change.
 
     >>> grammar = compile_json_schema({"type": "object", "properties": {"age": {"type": "integer"}}})
     """
-    options = _checked("options", options, JsonOptions) or JsonOptions()
-    limits = _checked("limits", limits, Limits) or Limits()
+    options = _checked("options", options, JsonOptions) or _OPTIONS
+    limits = _checked("limits", limits, Limits) or _LIMITS
     if isinstance(schema, (str, bytes, bytearray)):
         schema = _parse(schema)
     elif not isinstance(schema, (dict, bool)) and is_type(schema):
         schema = schema_of(schema)
+    resources = dict(resources or {})
+    if cache is None:
+        return _compiled(schema, options, resources, limits)
+    content = content_of((schema, resources))
+    if content is None:
+        return _compiled(schema, options, resources, limits)
+    key = (content, options, limits)
+    grammar = cache.get(key)
+    if grammar is None:
+        grammar = _compiled(schema, options, resources, limits, content)
+        cache.add(key, grammar)
+    return grammar
+
+
+def _compiled(
+    schema: Any, options: JsonOptions, resources: dict[str, Any], limits: Limits, content: bytes | None = None
+) -> Grammar:
+    """The grammar. ``content`` is what the cache knows the schema and the resources by."""
     try:
-        grammar_ir, report = compile_schema(schema, options, dict(resources or {}), limits)
+        compiled = compile_encoded(schema, options, resources, limits)
     except (AttributeError, TypeError):
         _find_foreign(schema)  # what json.loads never makes; not looked for in every schema
         raise
-    grammar = Grammar(encode(grammar_ir), report, grammar_ir.origins, limits, grammar_ir)
-    if grammar._core_grammar.is_empty():
+    report = compiled.report
+    if content is not None:  # the schema may be changed before somebody else asks for the report
+        report = Report(partial(_reported, content, options, limits))
+    grammar = Grammar(compiled.encoded, report, compiled.origins, limits)
+    try:
+        is_empty = grammar._core_grammar.is_empty()
+    except SchemaTooComplex as error:
+        location = location_of_node(error.node, schema, options, resources, limits)
+        raise SchemaTooComplex(error.message, limit=error.limit, location=location) from None
+    if is_empty:
         raise UnsatisfiableSchema(
             "the schema is unsatisfiable: no JSON document matches it",
             location="#",
             hint="Look for keywords that contradict each other, or a required property whose schema nothing satisfies.",
         )
     return grammar
+
+
+def _reported(content: bytes, options: JsonOptions, limits: Limits) -> Iterable[Entry]:
+    schema, resources = value_of(content)
+    return compile_schema(schema, options, resources, limits)[1]
 
 
 def _checked(name: str, value: T | None, expected: type[T]) -> T | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -95,6 +96,11 @@ class GrammarMatcher:
         """Whether a stop token was accepted."""
         return self._matcher.is_terminated()
 
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the states and masks behind this matcher, which all matchers of the grammar and vocabulary share."""
+        return self._matcher.engine_memory_bytes()
+
     def allowed_bytes(self) -> bytes:
         """The bytes that may come next, in increasing order."""
         return self._matcher.allowed_bytes()
@@ -112,6 +118,49 @@ class GrammarMatcher:
     def __repr__(self) -> str:
         state = "terminated" if self.is_terminated() else "complete" if self.is_accepting() else "open"
         return f"<GrammarMatcher {state} after {self.num_steps} steps>"
+
+
+def fill_next_token_bitmasks(
+    matchers: Sequence[GrammarMatcher],
+    bitmask: Any,
+    rows: Sequence[int] | None = None,
+    *,
+    max_threads: int | None = None,
+) -> None:
+    """Write the mask of ``matchers[i]`` to row ``rows[i]`` (by default row i) of one bitmask, for a whole batch.
+
+    The masks are those of :meth:`GrammarMatcher.fill_next_token_bitmask`. The GIL is released once for all of them;
+    where the batch takes long, up to ``max_threads`` threads (by default one for each core) share it. Rows that no
+    matcher fills stay as they are. Raises :class:`BitmaskError` before anything is written; if a mask itself fails
+    (:class:`SchemaTooComplex`), the other rows may have been written.
+    """
+    if max_threads is None:
+        max_threads = os.cpu_count() or 1
+    elif max_threads < 1:
+        raise ValueError(f"max_threads must be at least 1, not {max_threads}")
+    inner = [matcher._matcher for matcher in matchers]
+    _core.fill_next_token_bitmasks(inner, bitmask, list(range(len(inner)) if rows is None else rows), max_threads)
+
+
+def fill_draft_bitmasks(
+    matcher: GrammarMatcher,
+    draft_token_ids: Sequence[int],
+    bitmask: Any,
+    index: int = 0,
+    *,
+    parents: Sequence[int] | None = None,
+) -> list[bool]:
+    """Speculative decoding: the mask of the next token, and the one behind each draft token, in one call.
+
+    Row ``index`` gets the mask of the next token, row ``index + 1 + i`` that behind draft token i. The drafts are a
+    chain, or a tree: ``parents[i]`` is the place of the draft token that i follows, -1 for the text so far; parents
+    come before children. Returns for each draft token whether it is allowed where it stands; behind a refused one
+    nothing is, and its row allows everything, because the engine never samples there. The matcher's state is unchanged.
+    Raises :class:`BitmaskError` and :class:`MatcherError` (an id outside of the vocabulary, a parent out of order).
+    """
+    drafts = list(draft_token_ids)
+    chain = range(-1, len(drafts) - 1) if parents is None else parents
+    return matcher._matcher.fill_draft_bitmasks(drafts, list(chain), bitmask, index)
 
 
 def _check_types(grammar: Any, vocabulary: Any) -> None:

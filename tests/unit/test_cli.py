@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import io
 import json
 import re
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grammar_decode.json_schema import JsonOptions
 from grammar_decode.vocabulary import Vocabulary
 
 pytest.importorskip("typer")
@@ -366,3 +368,30 @@ def test_wrong_usage_is_exit_code_2(run: Any, schema: Path) -> None:
     assert run("check").code == 2
     assert run("check", schema, "--key-order", "sideways").code == 2
     assert run("generate", schema, "--top-p", "0").code == 2
+
+
+@pytest.mark.parametrize("command", ["generate", "check", "validate", "mask"])
+def test_every_text_option_is_an_option_of_every_command(command: str, run: Any) -> None:
+    help_text = re.sub(r"\x1b\[[0-9;]*m", "", run(command, "--help").out)
+    for field in dataclasses.fields(JsonOptions):
+        assert f"--{field.name.replace('_', '-')}" in help_text
+
+
+def test_formats_and_openapi_reach_the_compiler(run: Any) -> None:
+    dates = json.dumps({"format": "date", "nullable": True, "type": "string"}).encode()
+    entries = {e["keyword"]: e for e in run("check", "-", "--json", "--formats", "ignore", stdin=dates).json["entries"]}
+    assert entries["format"]["outcome"] == "annotation"
+    assert entries["nullable"]["outcome"] == "annotation"
+    entries = {e["keyword"]: e for e in run("check", "-", "--json", "--openapi", stdin=dates).json["entries"]}
+    assert entries["format"]["outcome"] == "enforced"
+    assert entries["nullable"]["outcome"] == "enforced"
+    assert run("check", "-", "--formats", "strict", stdin=b'{"format": "phone"}').code == 1
+
+
+def test_validate_takes_formats_and_openapi(run: Any, tmp_path: Path) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"type": "string", "format": "date", "nullable": true}')
+    assert run("validate", schema, "-", stdin=b'"soon"').code == 1
+    assert run("validate", schema, "-", "--formats", "ignore", stdin=b'"soon"').code == 0
+    assert run("validate", schema, "-", stdin=b"null").code == 1
+    assert run("validate", schema, "-", "--openapi", stdin=b"null").code == 0

@@ -13,7 +13,7 @@ import strategies
 from grammar_decode import _core
 from grammar_decode.errors import SerializationError
 from grammar_decode.ir import nodes as ir
-from grammar_decode.ir.encode import decode, encode
+from grammar_decode.ir.encode import Beginning, decode, encode
 
 SMALL = ir.Grammar((ir.LiteralSet((b"1", b"22")),), (ir.Terminal(0),), 0, ir.Spacing(), ("",))
 
@@ -28,6 +28,13 @@ def test_decode_is_the_inverse_of_encode_but_for_origins(grammar: ir.Grammar) ->
 @given(strategies.grammars())
 def test_equal_grammars_have_equal_bytes(grammar: ir.Grammar) -> None:
     assert encode(decode(encode(grammar))) == encode(grammar)
+
+
+@settings(max_examples=40, deadline=None)
+@given(strategies.grammars(), st.data())
+def test_a_beginning_that_is_encoded_already_changes_nothing(grammar: ir.Grammar, data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, len(grammar.regexes)))
+    assert encode(grammar, Beginning.of(grammar.regexes[:count])) == encode(grammar)
 
 
 @pytest.mark.parametrize("bound", [None, 0, 32, 2**32 - 2])

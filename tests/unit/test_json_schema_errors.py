@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
 
+from grammar_decode import compile_json_schema
 from grammar_decode.errors import GrammarDecodeError, SchemaError, SchemaTooComplex, UnsupportedSchema
 from grammar_decode.ir.nodes import Members
 from grammar_decode.json_schema import JsonOptions, compile_schema
@@ -59,6 +61,9 @@ def test_wrong_schema_is_refused_with_its_location(schema: Any, location: str | 
 UNSUPPORTED = [
     ({"type": "array", "not": {"uniqueItems": True}}, "#/not/uniqueItems"),
     ({"type": "array", "oneOf": [{"minItems": 2}, {"uniqueItems": True}]}, "#/oneOf/1/uniqueItems"),
+    ({"properties": {"a": {"minItems": 2**32}}}, "#/properties/a/minItems"),
+    ({"minLength": 2**32 - 1}, "#/minLength"),
+    ({"contains": True, "minContains": 1e30}, "#/minContains"),
     ({"type": "string", "pattern": "(a)\\1"}, "#/pattern"),
     ({"$schema": "http://json-schema.org/draft-03/schema#"}, "#/$schema"),
 ]
@@ -168,6 +173,21 @@ def test_the_schema_is_not_changed() -> None:
     copy = repr(schema)
     compile_schema(schema)
     assert repr(schema) == copy
+
+
+def test_a_compilation_leaves_nothing_to_the_garbage_collector() -> None:
+    point = {"type": "object", "properties": {"next": {"$ref": "#"}, "x": {"type": "number"}}, "required": ["x"]}
+    schema = {"$ref": "#/$defs/p", "unevaluatedProperties": False, "$defs": {"p": point, "q": {"items": {"not": {}}}}}
+    compile_json_schema(schema)
+    gc.collect()
+    gc.disable()
+    try:
+        grammar = compile_json_schema(schema)
+        assert len(grammar.report) > 5
+        del grammar
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_equal_schemas_give_equal_grammars_whatever_was_compiled_before() -> None:

@@ -78,3 +78,58 @@ def test_each_dialect_knows_its_own_keywords() -> None:
     assert "prefixItems" not in keywords_of(Dialect.DRAFT2019)
     assert "additionalItems" not in keywords_of(Dialect.DRAFT2020)
     assert {"prefixItems", "additionalItems", "dependencies", "if"} <= keywords_of(Dialect.DEFAULT).keys()
+
+
+def test_a_property_that_nothing_satisfies_is_reported() -> None:
+    never = {"type": "string", "minLength": 3, "maxLength": 2}
+    schema = {"properties": {"a": {}, "b": never, "c": {"$ref": "#/$defs/n"}}, "$defs": {"n": never}}
+    entry = report_of(schema)["#", "properties"]
+    assert (entry.outcome, entry.detail) == (
+        Outcome.ENFORCED,
+        "no value satisfies #/properties/b, #/properties/c",
+    )
+
+
+def test_an_array_whose_items_nothing_satisfies_is_reported() -> None:
+    assert "#/items" in report_of({"items": {"type": "null", "const": 1}})["#", "items"].detail
+
+
+def test_what_the_schema_forbids_in_so_many_words_is_not_reported() -> None:
+    schema = {"properties": {"a": False}, "additionalProperties": False, "items": False}
+    assert {entry.detail for entry in report_of(schema).values()} == {""}
+
+
+def test_an_alternative_that_nothing_satisfies_leaves_the_property_possible() -> None:
+    never = {"type": "string", "minLength": 3, "maxLength": 2}
+    schema = {"anyOf": [{"properties": {"a": never}}, {"properties": {"a": {"type": "null"}}}]}
+    assert report_of(schema)["#/anyOf/1", "properties"].detail == ""
+
+
+def test_every_occurrence_of_every_keyword_has_an_entry() -> None:
+    """Also where two schemas say the same, and inside keywords that say nothing here."""
+    same = {"type": "string", "minLength": 2, "title": "t"}
+    schema = {
+        "allOf": [{"properties": {"a": same, "b": dict(same)}}, {"not": {"required": ["c"]}}],
+        "if": {"properties": {"a": {"const": "xy"}}},
+        "then": {"patternProperties": {"^x": {"format": "date"}}, "propertyNames": {"maxLength": 9}},
+        "else": {"dependentSchemas": {"a": {"unevaluatedProperties": {"contains": {"minimum": 3}}}}},
+        "items": {"prefixItems": [{"multipleOf": 2}], "items": {"enum": [1]}},
+    }
+
+    def occurrences(value: object, location: str) -> set[tuple[str, str]]:
+        found = set()
+        if isinstance(value, dict):
+            found = {(location, keyword) for keyword in value}
+            for keyword, inner in value.items():
+                at = f"{location}/{keyword}"
+                if keyword in ("properties", "patternProperties", "dependentSchemas"):
+                    for name, each in inner.items():
+                        found |= occurrences(each, f"{at}/{name}")
+                elif isinstance(inner, list):
+                    for i, each in enumerate(inner):
+                        found |= occurrences(each, f"{at}/{i}")
+                else:
+                    found |= occurrences(inner, at)
+        return found
+
+    assert set(report_of(schema)) == occurrences(schema, "#")

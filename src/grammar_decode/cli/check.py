@@ -11,9 +11,11 @@ from rich.text import Text
 
 from grammar_decode.cli.common import (
     EscapesOption,
+    FormatsOption,
     JsonOption,
     KeyOrderOption,
     NumbersOption,
+    OpenapiOption,
     SchemaArgument,
     WhitespaceOption,
     compiled,
@@ -32,13 +34,17 @@ def check_command(
     whitespace: WhitespaceOption = "flexible",
     escapes: EscapesOption = "relaxed",
     numbers: NumbersOption = "canonical",
+    formats: FormatsOption = "assert",
+    openapi: OpenapiOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Compile SCHEMA and say what became of each keyword.
 
     Exit code 1, with the place in the schema, where it can't be enforced exactly.
     """
-    options = json_options(key_order, whitespace, escapes, numbers)
+    options = json_options(
+        key_order=key_order, whitespace=whitespace, escapes=escapes, numbers=numbers, formats=formats, openapi=openapi
+    )
     text = read_schema(schema)
     started = perf_counter()
     grammar = compiled(text, options)

@@ -40,6 +40,12 @@ EscapesOption = Annotated[
     Escapes, typer.Option(help="Escapes in strings: any spelling in free text, only where JSON needs one, or any.")
 ]
 NumbersOption = Annotated[Numbers, typer.Option(help="Spelling of numbers: plain, or every spelling of a valid value.")]
+FormatsOption = Annotated[
+    Formats, typer.Option(help="What `format` does: known formats hold, none does, or an unknown one is an error.")
+]
+OpenapiOption = Annotated[
+    bool, typer.Option("--openapi", help="Read the schema as OpenAPI 3.0 does: nullable, discriminator, byte.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, for other programs.")]
 
 #: Results go to standard output, everything else (progress, statistics, errors) to standard error.
@@ -117,15 +123,10 @@ def read_schema(path: str) -> str:
         fail(f"{path}: not UTF-8 text (byte {error.start})")
 
 
-def json_options(key_order: str, whitespace: str, escapes: str, numbers: str) -> JsonOptions:
+def json_options(**chosen: Any) -> JsonOptions:
+    """The text options of a command, by their names in JsonOptions."""
     from grammar_decode import JsonOptions
 
-    chosen: dict[str, Any] = {
-        "key_order": key_order,
-        "whitespace": whitespace,
-        "escapes": escapes,
-        "numbers": numbers,
-    }
     return JsonOptions(**chosen)
 
 

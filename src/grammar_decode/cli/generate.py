@@ -10,9 +10,11 @@ from rich.text import Text
 
 from grammar_decode.cli.common import (
     EscapesOption,
+    FormatsOption,
     JsonOption,
     KeyOrderOption,
     NumbersOption,
+    OpenapiOption,
     SchemaArgument,
     WhitespaceOption,
     compiled,
@@ -48,6 +50,8 @@ def generate_command(
     whitespace: WhitespaceOption = "flexible",
     escapes: EscapesOption = "relaxed",
     numbers: NumbersOption = "canonical",
+    formats: FormatsOption = "assert",
+    openapi: OpenapiOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Let a language model write a document that SCHEMA allows.
@@ -60,7 +64,9 @@ def generate_command(
 
     if not 0 < top_p <= 1:
         raise typer.BadParameter("must be above 0 and at most 1", param_hint="--top-p")
-    options = json_options(key_order, whitespace, escapes, numbers)
+    options = json_options(
+        key_order=key_order, whitespace=whitespace, escapes=escapes, numbers=numbers, formats=formats, openapi=openapi
+    )
     schema_text = read_schema(schema)
     compiled(schema_text, options)  # a schema that can't be enforced is known before a model is loaded
     with progress() as report:

@@ -15,9 +15,11 @@ from rich.text import Text
 
 from grammar_decode.cli.common import (
     EscapesOption,
+    FormatsOption,
     JsonOption,
     KeyOrderOption,
     NumbersOption,
+    OpenapiOption,
     SchemaArgument,
     WhitespaceOption,
     compiled,
@@ -51,12 +53,16 @@ def mask_command(
     whitespace: WhitespaceOption = "flexible",
     escapes: EscapesOption = "relaxed",
     numbers: NumbersOption = "canonical",
+    formats: FormatsOption = "assert",
+    openapi: OpenapiOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show how many tokens of a vocabulary are legal after a prefix, and some of them."""
     from grammar_decode import GrammarMatcher, allocate_token_bitmask
 
-    options = json_options(key_order, whitespace, escapes, numbers)
+    options = json_options(
+        key_order=key_order, whitespace=whitespace, escapes=escapes, numbers=numbers, formats=formats, openapi=openapi
+    )
     grammar = compiled(read_schema(schema), options)
     vocabulary = _read_vocabulary(vocab)
     matcher = GrammarMatcher(grammar, vocabulary)

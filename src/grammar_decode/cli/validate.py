@@ -10,9 +10,11 @@ from rich.text import Text
 from grammar_decode import GrammarMatcher
 from grammar_decode.cli.common import (
     EscapesOption,
+    FormatsOption,
     JsonOption,
     KeyOrderOption,
     NumbersOption,
+    OpenapiOption,
     SchemaArgument,
     WhitespaceOption,
     byte_vocabulary,
@@ -47,6 +49,8 @@ def validate_command(
     whitespace: WhitespaceOption = "flexible",
     escapes: EscapesOption = "relaxed",
     numbers: NumbersOption = "canonical",
+    formats: FormatsOption = "assert",
+    openapi: OpenapiOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say whether a constrained model could have written INSTANCE: its text, not only its value.
@@ -55,7 +59,8 @@ def validate_command(
     """
     if schema == instance == "-":
         fail("only one of SCHEMA and INSTANCE can be standard input")
-    chosen: dict[str, str] = {"key_order": key_order, "whitespace": whitespace, "escapes": escapes, "numbers": numbers}
+    spelling = {"key_order": key_order, "whitespace": whitespace, "escapes": escapes, "numbers": numbers}
+    chosen: dict[str, Any] = {**spelling, "formats": formats, "openapi": openapi}
     schema_text = read_schema(schema)
     text = read_bytes(instance)
     text = text.removesuffix(b"\n").removesuffix(b"\r")
@@ -105,14 +110,14 @@ def _print_refusal(text: bytes, offset: int, expected: str, needed: dict[str, st
         )
 
 
-def _matcher(schema_text: str, chosen: dict[str, str]) -> GrammarMatcher:
+def _matcher(schema_text: str, chosen: dict[str, Any]) -> GrammarMatcher:
     return GrammarMatcher(compiled(schema_text, json_options(**chosen)), byte_vocabulary())
 
 
-def _options_that_accept(schema_text: str, chosen: dict[str, str], text: bytes) -> dict[str, str] | None:
+def _options_that_accept(schema_text: str, chosen: dict[str, Any], text: bytes) -> dict[str, str] | None:
     """The fewest options to widen so that `text` is accepted, or None if it isn't even with all of them wide."""
 
-    def accepts(options: dict[str, str]) -> bool:
+    def accepts(options: dict[str, Any]) -> bool:
         matcher = _matcher(schema_text, options)
         return feed(matcher, text) == len(text) and matcher.is_accepting()
 

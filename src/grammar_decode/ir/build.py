@@ -36,37 +36,67 @@ ALL_BYTES = (1 << 256) - 1
 class Builder:
     """Tables under construction. Not shared between threads.
 
-    Values are made with :meth:`reserve` and :meth:`define`, so that a node can refer to itself.
+    Values are made with :meth:`reserve` and :meth:`define`, so that a node can refer to itself. A builder that is made
+    ``like`` another one begins with its regular expressions, under the same ids.
     """
 
-    def __init__(self, spacing: Spacing | None = None) -> None:
+    def __init__(self, spacing: Spacing | None = None, like: Builder | None = None) -> None:
         self.spacing = spacing or Spacing()
-        self.regexes: list[Regex] = []
-        self._regex_ids: dict[Regex, RegexId] = {}
+        self.regexes: list[Regex] = like.regexes.copy() if like else []
+        # By their contents, the frequent kinds apart: a node is made, and hashed, only where it is new.
+        self._byte_classes: dict[int, RegexId] = like._byte_classes.copy() if like else {}
+        self._concatenations: dict[tuple[RegexId, ...], RegexId] = like._concatenations.copy() if like else {}
+        self._alternations: dict[tuple[RegexId, ...], RegexId] = like._alternations.copy() if like else {}
+        self._repetitions: dict[tuple[RegexId, int, int | None], RegexId] = like._repetitions.copy() if like else {}
+        self._others: dict[Regex, RegexId] = like._others.copy() if like else {}
         self.nodes: list[Node | None] = []
         self.origins: list[str] = []
         self._terminal_ids: dict[RegexId, NodeId] = {}
-        self.empty: RegexId = self._intern(ByteClass(0))  # no string at all
-        self.epsilon: RegexId = self._intern(Concatenation(()))  # the empty string
+        self.empty: RegexId = self.byte_class(0)  # no string at all
+        self.epsilon: RegexId = self._concatenation(())  # the empty string
         self.any_bytes: RegexId = self.repeat(self.byte_class(ALL_BYTES), 0, None)  # every string
 
-    def _intern(self, regex: Regex) -> RegexId:
-        known = self._regex_ids.get(regex)
-        if known is not None:
-            return known
-        self._regex_ids[regex] = new = len(self.regexes)
+    def _new(self, regex: Regex) -> RegexId:
         self.regexes.append(regex)
-        return new
+        return len(self.regexes) - 1
+
+    def _other(self, regex: Intersection | Complement | LiteralSet | Automaton) -> RegexId:
+        known = self._others.get(regex)
+        if known is None:
+            known = self._others[regex] = self._new(regex)
+        return known
+
+    def _concatenation(self, parts: tuple[RegexId, ...]) -> RegexId:
+        known = self._concatenations.get(parts)
+        if known is None:
+            known = self._concatenations[parts] = self._new(Concatenation(parts))
+        return known
+
+    def _alternation(self, parts: tuple[RegexId, ...]) -> RegexId:
+        known = self._alternations.get(parts)
+        if known is None:
+            known = self._alternations[parts] = self._new(Alternation(parts))
+        return known
+
+    def _repetition(self, part: RegexId, minimum: int, maximum: int | None) -> RegexId:
+        key = (part, minimum, maximum)
+        known = self._repetitions.get(key)
+        if known is None:
+            known = self._repetitions[key] = self._new(Repetition(part, minimum, maximum))
+        return known
 
     # ---- regular expressions ----
 
     def byte_class(self, mask: int) -> RegexId:
         """One byte out of ``mask`` (bit b = byte b)."""
-        return self._intern(ByteClass(mask))
+        known = self._byte_classes.get(mask)
+        if known is None:
+            known = self._byte_classes[mask] = self._new(ByteClass(mask))
+        return known
 
     def byte_range(self, first: int, last: int) -> RegexId:
         """One byte out of ``first .. last``, both included."""
-        return self._intern(ByteClass(((1 << (last - first + 1)) - 1) << first))
+        return self.byte_class(((1 << (last - first + 1)) - 1) << first)
 
     def literal(self, text: bytes) -> RegexId:
         """Exactly ``text``."""
@@ -84,7 +114,7 @@ class Builder:
             for t in unique:
                 mask |= 1 << t[0]
             return self.byte_class(mask)
-        return self._intern(LiteralSet(unique))
+        return self._other(LiteralSet(unique))
 
     def concat(self, *parts: RegexId) -> RegexId:
         """The parts one after another."""
@@ -99,7 +129,7 @@ class Builder:
                 flat.append(part)
         if len(flat) == 1:
             return flat[0]
-        return self._intern(Concatenation(tuple(flat)))
+        return self._concatenation(tuple(flat))
 
     def alternate(self, *parts: RegexId) -> RegexId:
         """The union of the parts."""
@@ -123,7 +153,7 @@ class Builder:
             return self.any_bytes
         if len(flat) == 1:
             return flat.pop()
-        return self._intern(Alternation(tuple(sorted(flat))))
+        return self._alternation(tuple(sorted(flat)))
 
     def optional(self, part: RegexId) -> RegexId:
         """``part`` or nothing."""
@@ -143,7 +173,7 @@ class Builder:
             node = self.regexes[part]
             if isinstance(node, Repetition) and node.maximum is None and node.minimum <= 1:
                 return self.repeat(node.part, min(minimum, node.minimum), None)
-        return self._intern(Repetition(part, minimum, maximum))
+        return self._repetition(part, minimum, maximum)
 
     def intersect(self, *parts: RegexId) -> RegexId:
         """The strings that every part matches; no part is every string."""
@@ -162,7 +192,7 @@ class Builder:
             return self.any_bytes
         if len(flat) == 1:
             return flat.pop()
-        return self._intern(Intersection(tuple(sorted(flat))))
+        return self._other(Intersection(tuple(sorted(flat))))
 
     def complement(self, part: RegexId) -> RegexId:
         """Every byte string that ``part`` does not match."""
@@ -173,7 +203,7 @@ class Builder:
         node = self.regexes[part]
         if isinstance(node, Complement):
             return node.part
-        return self._intern(Complement(part))
+        return self._other(Complement(part))
 
     def automaton(self, transitions: Sequence[Mapping[int, int]], accepting: Iterable[int]) -> RegexId:
         """A deterministic automaton that starts in state 0: ``transitions[s]`` maps byte masks to target states.
@@ -208,7 +238,7 @@ class Builder:
                     order.append(target)
                 row_of[numbers[target]] = row_of.get(numbers[target], 0) | mask
             rows.append(tuple((mask, target) for target, mask in row_of.items()))
-        return self._intern(Automaton(tuple(rows), tuple(state in final for state in order)))
+        return self._other(Automaton(tuple(rows), tuple(state in final for state in order)))
 
     # ---- from one builder to another ----
 
@@ -229,7 +259,21 @@ class Builder:
         """A copy of what :meth:`take` took out of another builder; about half a microsecond a node."""
         ids: list[RegexId] = []
         for node in nodes:
-            ids.append(self._intern(_with_children(node, ids)))
+            if isinstance(node, ByteClass):
+                new = self.byte_class(node.mask)
+            elif isinstance(node, Concatenation):
+                new = self._concatenation(tuple([ids[part] for part in node.parts]))
+            elif isinstance(node, Alternation):
+                new = self._alternation(tuple(sorted([ids[part] for part in node.parts])))
+            elif isinstance(node, Repetition):
+                new = self._repetition(ids[node.part], node.minimum, node.maximum)
+            elif isinstance(node, Intersection):
+                new = self._other(Intersection(tuple(sorted([ids[part] for part in node.parts]))))
+            elif isinstance(node, Complement):
+                new = self._other(Complement(ids[node.part]))
+            else:
+                new = self._other(node)
+            ids.append(new)
         return ids[-1]
 
     # ---- values ----
@@ -273,7 +317,7 @@ def _children(node: Regex) -> tuple[RegexId, ...]:
     return ()
 
 
-def _with_children(node: Regex, ids: Sequence[RegexId] | Mapping[RegexId, RegexId]) -> Regex:
+def _with_children(node: Regex, ids: Mapping[RegexId, RegexId]) -> Regex:
     """The node over other ids. Different ones stay different, so only the order of a union or intersection changes."""
     if isinstance(node, (ByteClass, LiteralSet, Automaton)):
         return node

@@ -12,6 +12,8 @@ from __future__ import annotations
 import struct
 import sys
 from array import array
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from grammar_decode.errors import SerializationError, UnsupportedSchema
 from grammar_decode.ir import nodes as ir
@@ -149,25 +151,53 @@ class _Writer:
         self.formula(n.formula)
 
 
-def encode(grammar: ir.Grammar) -> bytes:
-    """The tables, root and spacing as bytes; origins are not part of it (the kernel has no use for them)."""
+class Beginning(NamedTuple):
+    """Regular expressions that many grammars begin with, encoded once: their number, words, and part of the blob."""
+
+    num_regexes: int
+    words: bytes
+    blob: bytes
+
+    @classmethod
+    def of(cls, regexes: Sequence[ir.Regex]) -> Beginning:
+        """The encoded form of the expressions."""
+        w = _Writer()
+        for regex in regexes:
+            w.regex(regex)
+        return cls(len(regexes), _packed(w.words), bytes(w.blob))
+
+
+NOTHING = Beginning(0, b"", b"")
+
+
+def encode(grammar: ir.Grammar, beginning: Beginning = NOTHING) -> bytes:
+    """The tables, root and spacing as bytes; origins are not part of it (the kernel has no use for them).
+
+    ``beginning``: the encoded form of the first expressions, where the caller has it.
+    """
     w = _Writer()
     w.bound(grammar.spacing.max_whitespace)
     w.text(grammar.spacing.item_separator)
     w.text(grammar.spacing.key_separator)
     w.words.append(len(grammar.regexes))
-    for regex in grammar.regexes:
+    before, w.words = _packed(w.words), []
+    w.blob += beginning.blob
+    for regex in grammar.regexes[beginning.num_regexes :]:
         w.regex(regex)
     w.words.append(len(grammar.nodes))
     for node in grammar.nodes:
         w.node(node)
     w.words.append(grammar.root)
-    words = array("I", w.words)
-    assert words.itemsize == 4
+    words = b"".join((before, beginning.words, _packed(w.words)))
+    return b"".join((MAGIC, struct.pack("<3I", VERSION, len(words) // 4, len(w.blob)), words, w.blob))
+
+
+def _packed(words: list[int]) -> bytes:
+    packed = array("I", words)
+    assert packed.itemsize == 4
     if sys.byteorder == "big":
-        words.byteswap()
-    header = MAGIC + struct.pack("<3I", VERSION, len(words), len(w.blob))
-    return header + words.tobytes() + bytes(w.blob)
+        packed.byteswap()
+    return packed.tobytes()
 
 
 class _Reader:

@@ -63,6 +63,11 @@ CONTRADICTION_BREADTH = 64
 #: of one compilation; after that, alternatives are not tried any more.
 CONTRADICTION_STEPS = 500
 CONTRADICTION_CLAIMS = 200_000
+#: A formula this many times larger than ``Limits.max_formula`` is given up at once; what can be left out of a smaller
+#: one is sought, which takes its time.
+MOST_TIMES_TOO_LARGE = 16
+#: So many branches of a oneOf are first told apart by a property that names each.
+MANY_BRANCHES = 8
 #: Parts of a schema object that are compared with another's by content.
 CONTENT_SIZE = 400
 
@@ -94,7 +99,20 @@ class Combiner:
         self._contents: dict[Any, int] = {}
         self._targets: dict[Literal, Literal] = {}
         self._canonical: dict[int, Literal] = {}
-        self._evaluation = Evaluation(document, reader, formulas, self.formula, self.speaks_of, self._overlap)
+        self._evaluation: Evaluation | None = None
+
+    def dismantle(self) -> None:
+        """No more questions: take the circles of references apart."""
+        self._evaluation = None
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """What keywords evaluate; hardly ever needed."""
+        if self._evaluation is None:
+            self._evaluation = Evaluation(
+                self.document, self.reader, self.formulas, self.formula, self.speaks_of, self._overlap
+            )
+        return self._evaluation
 
     # ---- formulas ----
 
@@ -125,7 +143,7 @@ class Combiner:
         elif reading.applies:
             return self._of_applied(json_type, number)
         else:
-            result = self._evaluated(json_type, reading)
+            result = self._evaluated(json_type, number, reading)
         self._formulas[json_type, number] = result
         return result
 
@@ -146,7 +164,7 @@ class Combiner:
                 if reading.types & json_type and top not in path:
                     waiting = [n for n in self._needed(reading, json_type) if (json_type, n) not in done]
                 if not waiting:
-                    done[key] = self._evaluated(json_type, reading)
+                    done[key] = self._evaluated(json_type, top, reading)
                     path.discard(top)
                     self._under_way.discard(key)
                     stack.pop()
@@ -173,7 +191,7 @@ class Combiner:
             elif isinstance(part, Conditional):
                 literals = tuple(part)
             elif isinstance(part, Unevaluated):
-                yield from self._evaluation.needed(json_type, part.number)
+                yield from self.evaluation.needed(json_type, part.number)
                 continue
             else:
                 if isinstance(part, (AnyOf, AllOf)):
@@ -196,10 +214,18 @@ class Combiner:
                 location=self.document.schemas[top].location,
             )
 
-    def _evaluated(self, json_type: int, reading: Reading) -> Formula:
+    def _evaluated(self, json_type: int, number: int, reading: Reading) -> Formula:
         if not reading.types & json_type:
             return FALSE
-        return self.formulas.conjunction([self._value(part, json_type) for part in reading.of_type(json_type)])
+        result = self.formulas.conjunction([self._value(part, json_type) for part in reading.of_type(json_type)])
+        if self.formulas.size(result) > MOST_TIMES_TOO_LARGE * self.limits.max_formula:
+            raise SchemaTooComplex(
+                f"alternatives inside each other come to more than {MOST_TIMES_TOO_LARGE} times"
+                f" {self.limits.max_formula} claims and connectives",
+                limit="max_formula",
+                location=self.document.schemas[number].location,
+            )
+        return result
 
     def _value(self, expression: Expression, json_type: int) -> Formula:
         formulas = self.formulas
@@ -215,7 +241,7 @@ class Combiner:
             ties = expression.ties if json_type == OBJECT else ()
             return self._exactly_one(json_type, [self.formula(json_type, lit) for lit in expression.literals], ties)
         if isinstance(expression, Unevaluated):
-            return self._evaluation.unevaluated(json_type, expression.number, expression.literal)
+            return self.evaluation.unevaluated(json_type, expression.number, expression.literal)
         condition = self.formula(json_type, expression.condition)
         then = self.formula(json_type, expression.then)
         otherwise = self.formula(json_type, expression.otherwise)
@@ -230,11 +256,38 @@ class Combiner:
         tied = [formulas.conjunction(pair) for pair in zip(ties, branches, strict=True)] if ties else branches
         kept = [i for i, branch in enumerate(branches) if branch != FALSE]
         live = [branches[i] for i in kept]
+        tags = [self._tags(branch) for branch in live] if json_type == OBJECT and len(live) >= MANY_BRANCHES else None
         ways = []
         for i, branch in enumerate([tied[i] for i in kept]):
-            others = [formulas.negate(o) for j, o in enumerate(live) if j != i and self._overlap(json_type, branch, o)]
+            others = []
+            for j, other in enumerate(live):
+                exclude = j == i or (tags is not None and _tell_apart(tags[i], tags[j]))
+                if not exclude and self._overlap(json_type, branch, other):
+                    others.append(formulas.negate(other))
             ways.append(formulas.conjunction([branch, *others]))
         return formulas.disjunction(ways)
+
+    def _tags(self, formula: Formula) -> dict[str, frozenset[str]]:
+        """The names that an object of the formula must have and whose values are a few strings: those strings."""
+        records = self.formulas.records
+        has: set[str] = set()
+        literals: dict[str, Literal] = {}
+        for part in self.formulas.conjuncts(formula):
+            record = records[part]
+            if isinstance(record, Has):
+                has.add(record.name)
+            elif isinstance(record, Member) and isinstance(record.keys, str):
+                literals.setdefault(record.keys, record.literal)
+        found: dict[str, frozenset[str]] = {}
+        try:
+            for name, literal in literals.items():
+                if name in has and all(t == STRING or self.formula(t, literal) == FALSE for t in TYPES):
+                    values = self.strings.finite(self.formula(STRING, literal))
+                    if values is not None:
+                        found[name] = frozenset(values)
+        except _Unfinished:
+            pass  # the schema of a value that is this object's own: no tag
+        return found
 
     def _overlap(self, json_type: int, one: Formula, other: Formula) -> bool:
         # A question of its own, even where this formula is made for another one.
@@ -457,6 +510,11 @@ class Combiner:
         return formulas.most_item(record.start, literal, record.times)
 
 
+def _tell_apart(one: dict[str, frozenset[str]], other: dict[str, frozenset[str]]) -> bool:
+    """Whether some name must have one of these strings here, and other ones there."""
+    return any(values.isdisjoint(other[name]) for name, values in one.items() if name in other)
+
+
 def _schema_content(value: Json, dialect: Dialect, budget: list[int]) -> Any:
     """A hashable that is equal for schemas that say the same in the same words, annotations aside."""
     if not isinstance(value, dict):
@@ -465,7 +523,7 @@ def _schema_content(value: Json, dialect: Dialect, budget: list[int]) -> Any:
     parts = []
     for keyword in sorted(value):
         row = known.get(keyword)
-        if row is None or row.outcome in ("annotation", "structure"):
+        if row is None or (row.outcome in ("annotation", "structure") and keyword not in ("$id", "id", "$schema")):
             continue
         budget[0] -= 1
         if budget[0] < 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from grammar_decode.errors import SchemaTooComplex
 from grammar_decode.ir import nodes as ir
@@ -17,9 +17,25 @@ from grammar_decode.json_schema.claims import Conjunction, Literal
 from grammar_decode.json_schema.formula import FALSE, TRUE, And, Formula, Formulas, Or
 from grammar_decode.limits import Limits
 
+#: Gives the node of a value, or None for an empty one.
+NodeOf: TypeAlias = Callable[[Conjunction], "ir.NodeId | None"]
 ClaimSet = frozenset[ir.ClaimId]
 _NOTHING_PICKED: ClaimSet = frozenset()
 _ANY_WAY = (_NOTHING_PICKED,)
+
+
+class OnlyPicks:
+    """For each node the picks of a class whose values are read in one way, made once."""
+
+    def __init__(self) -> None:
+        self._made: dict[ir.NodeId | None, tuple[ir.Pick, ...]] = {None: ()}
+
+    def __call__(self, node: ir.NodeId | None) -> tuple[ir.Pick, ...]:
+        known = self._made.get(node)
+        if known is None:
+            assert node is not None
+            known = self._made[node] = (ir.Pick((), node),)
+        return known
 
 
 @dataclass(slots=True)
@@ -92,9 +108,7 @@ class Conditions:
 
     # ---- picks ----
 
-    def picks(
-        self, cls: ir.ClassId, base: Conjunction, node: Callable[[Conjunction], ir.NodeId | None]
-    ) -> tuple[ir.Pick, ...]:
+    def picks(self, cls: ir.ClassId, base: Conjunction, node: NodeOf) -> tuple[ir.Pick, ...]:
         """The ways to read a value of the class; none where no value satisfies what always holds."""
         relevant = self._of_class.get(cls, 0)
         if not relevant:

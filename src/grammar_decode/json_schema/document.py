@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin
 
 from grammar_decode.errors import SchemaError, SchemaTooComplex, UnsupportedSchema
 from grammar_decode.json_schema.claims import ALWAYS, NEVER, Literal
-from grammar_decode.json_schema.keywords import Dialect, dialect_of, keywords_of
+from grammar_decode.json_schema.keywords import VOCABULARIES, Dialect, dialect_of, keywords_of
 
 Json = Any
 Path = tuple["str | int", ...]
-
-_DRAFT3 = "json-schema.org/draft-03/schema"
 
 
 def parse_json(text: str | bytes) -> Json:
@@ -107,9 +105,10 @@ class Document:
         self.dynamic = dynamic
         self.schemas: list[Schema] = []
         self._index: _Index | None = None
-        dialect = self._dialect(root, Dialect.DEFAULT, "#")
+        self._metaschemas: dict[str, Dialect | None] = {}
+        dialect = self._dialect(root, Dialect.DEFAULT)
         base = root.get(dialect.id_keyword) if isinstance(root, dict) else None
-        self.scope = Scope("", urldefrag(base)[0] if isinstance(base, str) else "", root, dialect, ())
+        self.scope = self._new_scope("", urldefrag(base)[0] if isinstance(base, str) else "", root, dialect, ())
         if dynamic:
             self.scope.chain = self._longer((), self.scope.base)
         self._scopes: dict[tuple[str, tuple[str, ...]], Scope] = {(self.scope.base, self.scope.chain): self.scope}
@@ -117,6 +116,11 @@ class Document:
         self.constant_scope = Scope("", "", None, Dialect.DEFAULT, ())
         self._new({}, self.scope, None, ())
         self.root: Literal = self._literal(root, self.scope, None, ())
+
+    def dismantle(self) -> None:
+        """Forget which schemas are known, which keeps scopes and schemas in a circle; locations still work."""
+        for scope in (self.scope, self.constant_scope, *self._scopes.values()):
+            scope.schemas = {}
 
     # ---- schema objects ----
 
@@ -171,14 +175,28 @@ class Document:
 
     # ---- dialects and embedded resources ----
 
-    def _dialect(self, value: Json, inherited: Dialect, where: str) -> Dialect:
+    def _dialect(self, value: Json, inherited: Dialect) -> Dialect:
+        """The dialect that a schema object names, or the one that it stands in."""
         uri = value.get("$schema") if isinstance(value, dict) else None
         if not isinstance(uri, str):
             return inherited
-        if _DRAFT3 in uri:
-            location = f"{where}/$schema"
-            raise UnsupportedSchema("draft 3 is not supported", location=location, hint="Use draft 4 or later.")
-        return dialect_of(uri) or inherited
+        return dialect_of(uri) or self._dialect_by_metaschema(uri) or inherited
+
+    def _dialect_by_metaschema(self, uri: str) -> Dialect | None:
+        """The dialect that a metaschema of ``resources`` describes; None where there is no such metaschema."""
+        uri = urldefrag(uri)[0]
+        if uri in self._metaschemas:
+            return self._metaschemas[uri]
+        self._metaschemas[uri] = None  # for metaschemas that name each other
+        for key, value in self.resources.items():
+            if isinstance(value, dict) and (urldefrag(key)[0] == uri or value.get("$id") == uri):
+                dialect = self._dialect(value, Dialect.DEFAULT)
+                listed = value.get("$vocabulary")
+                if isinstance(listed, dict) and dialect.year in VOCABULARIES:
+                    dialect = Dialect(dialect.year).with_vocabularies(listed)
+                self._metaschemas[uri] = dialect
+                break
+        return self._metaschemas[uri]
 
     def _entered(self, value: Mapping[str, Json], scope: Scope) -> Scope:
         """The scope inside a schema object: another one where it is a resource of its own."""
@@ -190,15 +208,22 @@ class Document:
         base = urldefrag(urljoin(scope.base, name))[0]
         if base == scope.base:
             return scope
-        return self._scope_of(base, value, self._dialect(value, scope.dialect, base), scope)
+        return self._scope_of(base, value, self._dialect(value, scope.dialect), scope)
 
     def _scope_of(self, base: str, root: Json, dialect: Dialect, outer: Scope) -> Scope:
         chain = self._longer(outer.chain, base) if self.dynamic else ()
         key = (base, chain)
         known = self._scopes.get(key)
         if known is None:
-            known = self._scopes[key] = Scope(base if root is not self.scope.root else "", base, root, dialect, chain)
+            uri = base if root is not self.scope.root else ""
+            known = self._scopes[key] = self._new_scope(uri, base, root, dialect, chain)
         return known
+
+    def _new_scope(self, uri: str, base: str, root: Json, dialect: Dialect, chain: tuple[str, ...]) -> Scope:
+        if dialect.refusal:
+            hint = "Use a $schema that is supported: draft 4 to 2020-12, or a metaschema of their vocabularies."
+            raise UnsupportedSchema(dialect.refusal, location=uri + pointer(("$schema",)), hint=hint)
+        return Scope(uri, base, root, dialect, chain)
 
     def _longer(self, chain: tuple[str, ...], base: str) -> tuple[str, ...]:
         """The chain with one resource more; only resources with dynamic anchors count, and only their first place."""
@@ -309,7 +334,7 @@ class Document:
     def index(self) -> _Index:
         """Identifiers and anchors of all documents, collected on first use."""
         if self._index is None:
-            self._index = _Index(self.scope, self.resources)
+            self._index = _Index(self.scope, self.resources, self._dialect)
         return self._index
 
 
@@ -325,7 +350,10 @@ class _Index:
     ``dynamic`` are the anchors that dynamic references may reach: (base URI, name), the name of a recursive one is "".
     """
 
-    def __init__(self, main: Scope, resources: Mapping[str, Json]) -> None:
+    def __init__(
+        self, main: Scope, resources: Mapping[str, Json], dialect_of: Callable[[Json, Dialect], Dialect]
+    ) -> None:
+        self._dialect_of = dialect_of
         self.roots: dict[str, _Resource] = {}
         self.anchors: dict[tuple[str, str], Path] = {}
         self.dynamic: set[tuple[str, str]] = set()
@@ -344,8 +372,7 @@ class _Index:
         return self.roots.get(uri)
 
     def _collect(self, root: Json, base: str, dialect: Dialect) -> None:
-        if isinstance(root, dict) and isinstance(root.get("$schema"), str):
-            dialect = dialect_of(root["$schema"]) or dialect
+        dialect = self._dialect_of(root, dialect)
         own = root.get(dialect.id_keyword) if isinstance(root, dict) else None
         canonical = urldefrag(urljoin(base, own))[0] if isinstance(own, str) else base
         self.roots.setdefault(base, _Resource(root, dialect, canonical))
@@ -366,8 +393,7 @@ class _Index:
             if anchor and dialect.reference_hides_siblings:
                 self.anchors.setdefault((base if name.startswith("#") else uri, anchor), path)
             if not name.startswith("#") and uri != base:
-                if isinstance(value.get("$schema"), str):
-                    dialect = dialect_of(value["$schema"]) or dialect
+                dialect = self._dialect_of(value, dialect)
                 base, path = uri, ()
                 self.roots.setdefault(base, _Resource(value, dialect, base))
         for keyword in ("$anchor", "$dynamicAnchor"):

@@ -16,7 +16,7 @@ from grammar_decode.errors import SchemaTooComplex
 from grammar_decode.json_schema.claims import ALWAYS, OBJECT, Has, Keys, Literal, Matching, Order, Others
 from grammar_decode.json_schema.document import Document, Json, Schema
 from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas
-from grammar_decode.json_schema.keywords import Dialect, keywords_of
+from grammar_decode.json_schema.keywords import keywords_of
 from grammar_decode.json_schema.read import Apply, Reader
 
 #: Conditions that overlapping patterns, or `contains`, are evaluated on; each doubles the formula.
@@ -213,7 +213,7 @@ class Evaluation:
     def _items_of(self, schema: Schema, but: str) -> Iterator[What]:
         value = self._known_keywords(schema, but)
         items, dialect = value.get("items", True), schema.scope.dialect
-        several = isinstance(items, list) and dialect is not Dialect.DRAFT2020
+        several = isinstance(items, list) and dialect.year != 2020
         if (
             "unevaluatedItems" in value
             or ("items" in value and not several)
@@ -224,7 +224,7 @@ class Evaluation:
             yield Prefix(len(items))
         if "prefixItems" in value:
             yield Prefix(len(value["prefixItems"]))
-        if "contains" in value and dialect.value >= 2020:  # in 2019-09 it says nothing about evaluation
+        if "contains" in value and dialect.year >= 2020:  # in 2019-09 it says nothing about evaluation
             yield Containing(self.document.child(schema, value["contains"], "contains"))
 
     def _known_keywords(self, schema: Schema, but: str) -> dict[str, Json]:

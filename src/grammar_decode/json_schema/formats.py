@@ -16,7 +16,8 @@ from functools import cache, lru_cache
 from grammar_decode.ir.build import Builder
 from grammar_decode.ir.nodes import Regex, RegexId
 from grammar_decode.json_schema.idna import host_name_pattern, letters_pattern
-from grammar_decode.json_schema.patterns import length_range, matches_whole
+from grammar_decode.json_schema.matching import matches_whole
+from grammar_decode.json_schema.patterns import length_range
 from grammar_decode.json_schema.regex_format import pattern_tree
 from grammar_decode.json_schema.spelling import Mode, Spelling
 from grammar_decode.regex.charset import Charset
@@ -195,6 +196,8 @@ def _pattern(text: str) -> Callable[[], str]:
 
 _LEAP_NOTE = "a second 60 is written at 23:59 UTC"
 
+_LITERAL_NOTE = "an address in brackets is IPv4 without leading zeros, or IPv6"
+
 STRING_FORMATS: dict[str, StringFormat] = {
     "date": StringFormat("RFC 3339, section 5.6, full-date", _pattern(_DATE)),
     "time": StringFormat("RFC 3339, section 5.6, full-time", _time, f"{_LEAP_NOTE}, with an offset of half hours"),
@@ -204,11 +207,11 @@ STRING_FORMATS: dict[str, StringFormat] = {
         f"{_LEAP_NOTE} on 30 June and 31 December of every year, with an offset of whole hours from -12 to +14",
     ),
     "duration": StringFormat("RFC 3339, appendix A", _pattern(_DURATION), "written in capitals"),
-    "email": StringFormat("RFC 5321, section 4.1.2, Mailbox", _pattern(_EMAIL)),
+    "email": StringFormat("RFC 5321, section 4.1.2, Mailbox", _pattern(_EMAIL), _LITERAL_NOTE),
     "idn-email": StringFormat(
         "RFC 6531, section 3.3",
         _idn_email,
-        "the labels of the domain are letters, digits and marks, not checked by IDNA",
+        f"the labels of the domain are letters, digits and marks, not checked by IDNA; {_LITERAL_NOTE}",
     ),
     "hostname": StringFormat(
         "RFC 1123, section 2.1", _pattern(_HOSTNAME), "what follows xn-- is not checked to be Punycode (RFC 5891, 4.4)"

@@ -6,38 +6,76 @@ core and validation specifications of draft-04, draft-06, draft-07, 2019-09 and 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from functools import cache
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 
-class Dialect(Enum):
+@dataclass(frozen=True, slots=True)
+class Dialect:
     """A dialect by its year; ``DEFAULT`` is for schemas that name none.
 
     DEFAULT reads a schema as 2020-12 does, and understands what older drafts wrote differently where that is
     unambiguous: array-form ``items`` with ``additionalItems``, ``dependencies``, boolean ``exclusiveMinimum``.
+
+    ``vocabularies``: the names of those that a metaschema lists, None for all that the draft has. ``refusal``: why
+    schemas of the dialect can't be read, "" where they can.
     """
 
-    DRAFT4 = 4
-    DRAFT6 = 6
-    DRAFT7 = 7
-    DRAFT2019 = 2019
-    DRAFT2020 = 2020
-    DEFAULT = 9999
+    year: int
+    vocabularies: frozenset[str] | None = None
+    refusal: str = ""
+
+    DRAFT4: ClassVar[Dialect]
+    DRAFT6: ClassVar[Dialect]
+    DRAFT7: ClassVar[Dialect]
+    DRAFT2019: ClassVar[Dialect]
+    DRAFT2020: ClassVar[Dialect]
+    DEFAULT: ClassVar[Dialect]
 
     @property
     def reference_hides_siblings(self) -> bool:
         """Up to draft 7, whatever stands beside a ``$ref`` means nothing."""
-        return self.value <= 7
+        return self.year <= 7
 
     @property
     def id_keyword(self) -> str:
         """``id`` in draft 4, ``$id`` since."""
-        return "id" if self is Dialect.DRAFT4 else "$id"
+        return "id" if self.year <= 4 else "$id"
+
+    def with_vocabularies(self, listed: Mapping[str, Any]) -> Dialect:
+        """The dialect of a metaschema with that ``$vocabulary``.
+
+        A vocabulary that is known is used whether it is required or not (core specification, 8.1.2), the core always.
+        """
+        names = {"core"}
+        for uri, required in listed.items():
+            name = uri.removeprefix(_VOCABULARY_OF_YEAR.get(self.year, "?"))
+            if name in VOCABULARIES[self.year]:
+                names.add(name)
+            elif required is not False and uri not in _SAYS_NOTHING:
+                return Dialect(self.year, refusal=f"its metaschema requires the vocabulary {uri!r}, which is not known")
+        return Dialect(self.year, frozenset(names))
 
 
+Dialect.DRAFT4 = Dialect(4)
+Dialect.DRAFT6 = Dialect(6)
+Dialect.DRAFT7 = Dialect(7)
+Dialect.DRAFT2019 = Dialect(2019)
+Dialect.DRAFT2020 = Dialect(2020)
+Dialect.DEFAULT = Dialect(9999)
+
+DIALECTS = (
+    Dialect.DRAFT4,
+    Dialect.DRAFT6,
+    Dialect.DRAFT7,
+    Dialect.DRAFT2019,
+    Dialect.DRAFT2020,
+    Dialect.DEFAULT,
+)
 _DIALECTS = {
+    "json-schema.org/draft-03/schema": Dialect(3, refusal="draft 3 is not supported"),
     "json-schema.org/draft-04/schema": Dialect.DRAFT4,
     "json-schema.org/draft-06/schema": Dialect.DRAFT6,
     "json-schema.org/draft-07/schema": Dialect.DRAFT7,
@@ -76,7 +114,10 @@ class Keyword:
 
     def known_in(self, dialect: Dialect) -> bool:
         """Whether the dialect knows the keyword. DEFAULT knows all."""
-        return dialect is Dialect.DEFAULT or self.since <= dialect.value <= self.until
+        if dialect.vocabularies is not None and not self.openapi:
+            listed = (VOCABULARIES[dialect.year][name] for name in dialect.vocabularies)
+            return any(self.name in names for names in listed)
+        return dialect == Dialect.DEFAULT or self.since <= dialect.year <= self.until
 
 
 def _rows(outcome: Literal["enforced", "annotation", "structure", "unsupported"], *names: str) -> list[Keyword]:
@@ -153,6 +194,48 @@ TABLE: tuple[Keyword, ...] = (
     Keyword("deprecated", "annotation", since=2019),
 )
 
+
+_VOCABULARY_OF_YEAR = {
+    2019: "https://json-schema.org/draft/2019-09/vocab/",
+    2020: "https://json-schema.org/draft/2020-12/vocab/",
+}
+#: Vocabularies of which no keyword says anything about validity (OpenAPI 3.1, "Base Vocabulary").
+_SAYS_NOTHING = frozenset({"https://spec.openapis.org/oas/3.1/vocab/base"})
+_CORE = frozenset({"$schema", "$id", "$anchor", "$vocabulary", "$ref", "$defs", "definitions", "$comment"})
+_APPLICATOR = frozenset(
+    {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "properties", "patternProperties"}
+) | {"additionalProperties", "propertyNames", "items", "contains"}
+_UNEVALUATED = frozenset({"unevaluatedProperties", "unevaluatedItems"})
+_VALIDATION = (
+    frozenset({"type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
+    | {"minLength", "maxLength", "pattern", "required", "minProperties", "maxProperties", "dependentRequired"}
+    | {"minItems", "maxItems", "uniqueItems", "minContains", "maxContains"}
+)
+_METADATA = frozenset({"title", "description", "default", "examples", "readOnly", "writeOnly", "deprecated"})
+_CONTENT = frozenset({"contentEncoding", "contentMediaType", "contentSchema"})
+_FORMAT = frozenset({"format"})
+
+#: Year → name of a vocabulary → its keywords. Source: the metaschemas of 2019-09 and 2020-12.
+VOCABULARIES: dict[int, dict[str, frozenset[str]]] = {
+    2019: {
+        "core": _CORE | {"$recursiveRef", "$recursiveAnchor"},
+        "applicator": _APPLICATOR | _UNEVALUATED | {"additionalItems"},
+        "validation": _VALIDATION,
+        "format": _FORMAT,
+        "meta-data": _METADATA,
+        "content": _CONTENT,
+    },
+    2020: {
+        "core": _CORE | {"$dynamicRef", "$dynamicAnchor"},
+        "applicator": _APPLICATOR | {"prefixItems"},
+        "unevaluated": _UNEVALUATED,
+        "validation": _VALIDATION,
+        "format-annotation": _FORMAT,
+        "format-assertion": _FORMAT,
+        "meta-data": _METADATA,
+        "content": _CONTENT,
+    },
+}
 
 #: The keywords that a keyword of OpenAPI says something about.
 NEEDED_BESIDE = {"nullable": ("type",), "discriminator": ("oneOf", "anyOf")}

@@ -46,7 +46,7 @@ class Lowering:
     """One compilation: document in, nodes of the builder out."""
 
     def __init__(self, document: Document, options: JsonOptions, limits: Limits) -> None:
-        seed = Seed.planted(options.escapes, options.numbers, options.spacing)
+        self.seed = seed = Seed.planted(options.escapes, options.numbers, options.spacing)
         self.document = document
         self.builder = seed.builder
         self.limits = limits
@@ -57,12 +57,12 @@ class Lowering:
         self.combiner = Combiner(document, self.reader, self.formulas, self.strings, self.numbers, limits)
         self.orders = Orders(self.formulas)
         self.ordered = options.key_order == "schema"
-        self.objects = Objects(
-            self.builder, self.formulas, self.combiner, self.strings, self.node, limits, ordered=self.ordered
-        )
-        self.arrays = Arrays(self.formulas, self.combiner, self.node, limits)
+        self.objects = Objects(self.builder, self.formulas, self.combiner, self.strings, limits, ordered=self.ordered)
+        self.arrays = Arrays(self.formulas, self.combiner, limits)
         #: What the options narrow beyond their documented meaning: location, keyword, detail.
         self.restrictions: list[tuple[str, str, str]] = []
+        #: The schemas, by number, that plainly nothing satisfies and that are not the schema `false`.
+        self.impossible: set[int] = set()
         self._nodes: dict[Conjunction, ir.NodeId | None] = {}
         self._containers: dict[tuple[int, Formula], ir.NodeId] = {}
         self._scalars: dict[tuple[int, Formula], ir.RegexId] = {}
@@ -76,6 +76,22 @@ class Lowering:
             self._define(*self._queue.pop())
         return root
 
+    def location_of(self, node: ir.NodeId | None) -> str:
+        """Where the first of the schemas stands whose values a node reads; the root where none is known."""
+        for literals, made in self._nodes.items():
+            choice = self.builder.nodes[made] if made is not None else None
+            if made == node or (isinstance(choice, ir.Choice) and node in choice.nodes):
+                return self.document.schemas[min(literals - {ALWAYS}, default=ALWAYS) >> 1].location
+        return "#"
+
+    def dismantle(self) -> None:
+        """Take apart what refers to itself, so that it is freed at once and does not wait for the garbage collector.
+
+        A report may still name the schemas.
+        """
+        self.document.dismantle()
+        self.combiner.dismantle()
+
     def node(self, literals: Conjunction) -> ir.NodeId | None:
         """The node of the values that satisfy all of the literals; None if there are plainly none."""
         if literals in self._nodes:
@@ -83,6 +99,8 @@ class Lowering:
         met = frozenset(map(self.combiner.target, literals))
         node = None if NEVER in met else self._nodes[met] if met in self._nodes else self._node(met)
         self._nodes[met] = self._nodes[literals] = node
+        if node is None and len(literals) == 1:
+            self.impossible.update(literal >> 1 for literal in literals if literal & 1)
         return node
 
     def _node(self, literals: Conjunction) -> ir.NodeId | None:
@@ -156,14 +174,14 @@ class Lowering:
 
     def _define(self, node: ir.NodeId, json_type: int, formula: Formula, location: str) -> None:
         if json_type == ARRAY:
-            self._define_union(node, self.arrays.lower(formula, location), location)
+            self._define_union(node, self.arrays.lower(formula, location, self.node), location)
             return
         formulas, kept = self.orders.variants(formula) if self.ordered else ([formula], True)
         if not kept:
             self.restrictions.append(
                 (location, "properties", "alternatives declare properties in contradictory orders; one order is kept")
             )
-        objects = [v for v in (self.objects.lower(f, location) for f in formulas) if v is not None]
+        objects = [v for v in (self.objects.lower(f, location, self.node) for f in formulas) if v is not None]
         self._define_union(node, objects, location)
 
     def _define_union(self, node: ir.NodeId, variants: Sequence[ir.Node], location: str) -> None:

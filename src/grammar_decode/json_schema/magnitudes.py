@@ -21,13 +21,13 @@ MOST_DIGITS = 308
 
 
 class Magnitudes:
-    """Makes the expressions in one builder. Not shared between threads."""
+    """Makes the expressions in one builder (a copy of that of ``like``). Not shared between threads."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: Builder, like: Magnitudes | None = None) -> None:
         self.builder = builder
-        self._ranges: dict[tuple[int, int], RegexId] = {}
-        self._digits: dict[int, RegexId] = {}
-        self._tails: dict[int | None, RegexId] = {}
+        self._ranges: dict[tuple[int, int], RegexId] = like._ranges.copy() if like else {}
+        self._digits: dict[int, RegexId] = like._digits.copy() if like else {}
+        self._tails: dict[int | None, RegexId] = like._tails.copy() if like else {}
         self.digit = self._range(0, 9)
         self.zeros = builder.repeat(self._range(0, 0), 0, None)
         self.point = builder.literal(b".")

@@ -205,13 +205,17 @@ class Numerals:
     >>> numerals.integer_interval(0, 255)  # an id of -0, 0, 1, ... 255
     """
 
-    def __init__(self, builder: Builder, mode: Mode) -> None:
+    def __init__(self, builder: Builder, mode: Mode, like: Numerals | None = None) -> None:
         self.builder = builder
         self.canonical = mode == "canonical"
-        self.magnitudes = Magnitudes(builder)
+        self.magnitudes: Magnitudes = Magnitudes(builder, like.magnitudes if like else None)
         self._minus = builder.literal(b"-")
-        self._languages: dict[NumberConstraint, RegexId] = {}
-        self._exponents: dict[tuple[int, int], RegexId] = {}
+        self._languages: dict[NumberConstraint, RegexId] = like._languages.copy() if like else {}
+        self._exponents: dict[tuple[int, int], RegexId] = like._exponents.copy() if like else {}
+
+    def copied(self, builder: Builder) -> Numerals:
+        """The same for a copy of the builder."""
+        return Numerals(builder, "canonical" if self.canonical else "any", self)
 
     # ---- what the lowering asks for ----
 

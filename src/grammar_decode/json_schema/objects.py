@@ -31,7 +31,15 @@ from grammar_decode.json_schema.claims import (
     Spelled,
 )
 from grammar_decode.json_schema.combine import Combiner
-from grammar_decode.json_schema.containers import MOST_STEPS, Conditions, Impossible, IrClaim, Simplifier
+from grammar_decode.json_schema.containers import (
+    MOST_STEPS,
+    Conditions,
+    Impossible,
+    IrClaim,
+    NodeOf,
+    OnlyPicks,
+    Simplifier,
+)
 from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas, Or, Record
 from grammar_decode.json_schema.patterns import apart, strings_of
 from grammar_decode.json_schema.spelling import canonical_bytes
@@ -77,7 +85,7 @@ class _Facts:
 
 
 class Objects:
-    """Lowers the object formulas of one compilation. ``node`` gives the node of a value, or None for an empty one."""
+    """Lowers the object formulas of one compilation."""
 
     def __init__(
         self,
@@ -85,7 +93,6 @@ class Objects:
         formulas: Formulas,
         combiner: Combiner,
         strings: Strings,
-        node: Callable[[Conjunction], ir.NodeId | None],
         limits: Limits,
         *,
         ordered: bool,
@@ -94,17 +101,74 @@ class Objects:
         self.formulas = formulas
         self.combiner = combiner
         self.strings = strings
-        self.node = node
         self.limits = limits
         self.ordered = ordered
+        self.only_pick = OnlyPicks()
+        #: The language of all keys.
+        self.every_key = builder.repeat(strings.keys.charset(ALL), 0, None)
         self._predicates: dict[_Predicate, _KeyPredicate] = {}
 
-    def lower(self, formula: Formula, location: str) -> ir.Members | None:
+    def lower(self, formula: Formula, location: str, node: NodeOf) -> ir.Members | None:
         """The node of the objects that satisfy the formula, written in one order; None if there are none."""
+        plain = self._plain(formula, node)
+        if plain is not None:
+            return plain
         try:
-            return _ObjectLowering(self, formula, location).members()
+            return _ObjectLowering(self, formula, location).members(node)
         except Impossible:
             return None
+
+    def _plain(self, formula: Formula, node: NodeOf) -> ir.Members | None:
+        """The same for the everyday object, in a fraction of the time; None for any other.
+
+        It says at most one thing of the value of each name, which names are required, and one thing of all other keys.
+        """
+        records = self.formulas.records
+        declared: dict[str, None] = {}
+        names: dict[str, None] = {}
+        said: dict[str, Literal] = {}
+        required: dict[str, None] = {}
+        others: Member | None = None
+        for part in self.formulas.conjuncts(formula):
+            record = records[part]
+            if isinstance(record, Member):
+                keys = record.keys
+                if isinstance(keys, str):
+                    if keys in said or record.literal == NEVER:
+                        return None
+                    said[keys] = record.literal
+                    names[keys] = None
+                elif isinstance(keys, Others) and not keys.patterns and others is None:
+                    others = record
+                    names.update(dict.fromkeys(sorted(keys.names)))
+                else:
+                    return None
+            elif isinstance(record, Has):
+                names[record.name] = required[record.name] = None
+            elif isinstance(record, Order):
+                declared.update(dict.fromkeys(record.names))
+            else:
+                return None
+        classes = {**declared, **names}
+        if others is not None and isinstance(others.keys, Others) and len(others.keys.names) < len(classes):
+            return None  # it speaks of names as well
+        if not all(name.isascii() or is_text(name) for name in classes):
+            return None
+        pick, free = self.only_pick, NO_LITERALS
+        values = [pick(node(frozenset((said[name],)) if name in said else free)) for name in classes]
+        patterns: tuple[ir.RegexId, ...] = ()
+        if others is None or others.literal != NEVER:
+            patterns = (self.every_key,)
+            values.append(pick(node(free if others is None else frozenset((others.literal,)))))
+        ids = {name: i for i, name in enumerate(classes)}
+        unranked = (None,) * len(classes)
+        return ir.Members(
+            names=tuple(map(_key_bytes, classes)),
+            ranks=(*range(len(declared)), *unranked[len(declared) :]) if self.ordered else unranked,
+            patterns=patterns,
+            values=tuple(values),
+            required=tuple(sorted(ids[name] for name in required)),
+        )
 
     def predicate(self, keys: _Predicate) -> _KeyPredicate:
         """What a pattern or a propertyNames schema says of keys, worked out once."""
@@ -114,8 +178,8 @@ class Objects:
         return known
 
     def _worked_out(self, keys: _Predicate) -> _KeyPredicate:
-        builder, strings = self.builder, self.strings
-        everything = builder.repeat(strings.keys.charset(ALL), 0, None)
+        strings = self.strings
+        everything = self.every_key
         if isinstance(keys, Matching):
             body = strings.pattern_body(keys.pattern, strings.keys)
             return _KeyPredicate(body, strings_of(keys.pattern), None, body == everything)
@@ -417,7 +481,7 @@ class _ObjectLowering(Simplifier[_Facts]):
 
     # ---- the node ----
 
-    def members(self) -> ir.Members:
+    def members(self, node: NodeOf) -> ir.Members:
         """The finished node. Raises Impossible."""
         facts = _Facts()
         _, rest = self.fold(self.parts, facts)
@@ -431,7 +495,6 @@ class _ObjectLowering(Simplifier[_Facts]):
         values: list[tuple[ir.Pick, ...]] = []
         claims: tuple[ir.Claim, ...] = ()
         formula: ir.Formula = True
-        node = self.owner.node
         conditions = None
         if rest != TRUE:
             conditions = self._conditions(rest, facts, ids)
@@ -445,8 +508,7 @@ class _ObjectLowering(Simplifier[_Facts]):
             elif conditions is not None:
                 values.append(conditions.picks(i, base, node))
             else:
-                value = node(base)
-                values.append(() if value is None else (ir.Pick((), value),))
+                values.append(self.owner.only_pick(node(base)))
         high = facts.high
         if high is not None and not unnamed and high >= len(names):
             high = None
@@ -492,7 +554,7 @@ class _ObjectLowering(Simplifier[_Facts]):
             elif not any(self._apart(other, mine) for mine in cls.true):
                 outside.append(builder.complement(known.body))
         if not inside:
-            inside.append(builder.repeat(self.owner.strings.keys.charset(ALL), 0, None))
+            inside.append(self.owner.every_key)
         return builder.intersect(*inside, *outside)
 
     def _translated(self, claim: Formula, facts: _Facts, ids: dict[int, int]) -> IrClaim:

@@ -1,7 +1,7 @@
-"""What the syntax tree of a pattern tells: does it match a string, how long are the strings, which strings are they.
+"""What the syntax tree of a pattern tells: how long are the strings, which strings are they, can two patterns meet.
 
-Used for names (a key that is written out in a schema is tested against patterns here, once) and to keep lengths simple:
-``^[a-z]+$`` with maxLength 64 is one counted run, not an intersection.
+Used where few keys match, and to keep lengths simple: ``^[a-z]+$`` with maxLength 64 is one counted run, not an
+intersection.
 """
 
 from __future__ import annotations
@@ -9,89 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from grammar_decode.regex.charset import ALL, NONE, WORD, Charset
-from grammar_decode.regex.parse import Alternation, Ast, Begin, Boundary, Chars, End, Look, Repeat, Sequence, parse
-
-_ANYTHING = Repeat(Chars(ALL), 0, None)
-
-# ---- matching -------------------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=4096)
-def matches(pattern: str, text: str) -> bool:
-    """Whether the pattern matches somewhere in the text. Raises PatternError."""
-    run = _Run(text)
-    tree = parse(pattern)
-    return any(run.ends(tree, start) for start in range(len(text) + 1))
-
-
-def matches_whole(tree: Ast, text: str) -> bool:
-    """Whether the tree matches the text from end to end."""
-    return len(text) in _Run(text).ends(tree, 0)
-
-
-class _Run:
-    """The positions where matches end, by node and start; all of them, so nothing is tried twice."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.size = len(text)
-        self.memo: dict[tuple[int, int], frozenset[int]] = {}
-
-    def ends(self, node: Ast, start: int) -> frozenset[int]:
-        key = (id(node), start)
-        known = self.memo.get(key)
-        if known is None:
-            known = self.memo[key] = frozenset(self._ends(node, start))
-        return known
-
-    def _ends(self, node: Ast, start: int) -> set[int] | frozenset[int]:
-        if isinstance(node, Chars):
-            return {start + 1} if start < self.size and node.charset.contains(ord(self.text[start])) else set()
-        if isinstance(node, Sequence):
-            here = {start}
-            for part in node.parts:
-                here = {end for at in here for end in self.ends(part, at)}
-            return here
-        if isinstance(node, Alternation):
-            return {end for part in node.parts for end in self.ends(part, start)}
-        if isinstance(node, Repeat):
-            return self._repeated(node, start)
-        return {start} if self._holds(node, start) else set()
-
-    def _repeated(self, node: Repeat, start: int) -> set[int]:
-        # More rounds than characters only add empty ones, after which nothing changes.
-        here, rounds = {start}, 0
-        while rounds < node.minimum and here:
-            following = {end for at in here for end in self.ends(node.part, at)}
-            rounds += 1
-            if following == here:
-                break
-            here = following
-        found = set(here)
-        rounds = node.minimum
-        while here and (node.maximum is None or rounds < node.maximum):
-            here = {end for at in here for end in self.ends(node.part, at)} - found
-            found |= here
-            rounds += 1
-        return found
-
-    def _holds(self, node: Ast, at: int) -> bool:
-        if isinstance(node, Begin):
-            return at == 0
-        if isinstance(node, End):
-            return at == self.size
-        if isinstance(node, Boundary):
-            before = at > 0 and WORD.contains(ord(self.text[at - 1]))
-            after = at < self.size and WORD.contains(ord(self.text[at]))
-            return (before != after) != node.negated
-        assert isinstance(node, Look)
-        if node.behind:
-            found = any(at in self.ends(node.part, start) for start in range(at + 1))
-        else:
-            found = bool(self.ends(node.part, at))
-        return found != node.negated
-
+from grammar_decode.json_schema.matching import runs
+from grammar_decode.regex.charset import NONE, Charset
+from grammar_decode.regex.parse import Alternation, Ast, Chars, Repeat, Sequence, parse
 
 # ---- lengths --------------------------------------------------------------------------------------------------------
 
@@ -103,18 +23,6 @@ def length_range(pattern: str) -> tuple[int, int | None]:
     ways = tree.parts if isinstance(tree, Alternation) else (tree,)
     ranges = [_sequence_range(runs(way)) for way in ways]
     return min(low for low, _ in ranges), _most(high for _, high in ranges)
-
-
-def runs(tree: Ast) -> tuple[Ast, ...]:
-    """The parts, one after another, of the whole string: where an end is not anchored, anything may stand there."""
-    parts = tree.parts if isinstance(tree, Sequence) else (tree,)
-    if parts and isinstance(parts[0], Begin):
-        parts = parts[1:]
-    else:
-        parts = (_ANYTHING, *parts)
-    if parts and isinstance(parts[-1], End):
-        return parts[:-1]
-    return (*parts, _ANYTHING)
 
 
 def _sequence_range(parts: tuple[Ast, ...]) -> tuple[int, int | None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import cache
 from typing import NamedTuple, TypeAlias
 from urllib.parse import urljoin
 
@@ -47,6 +48,9 @@ from grammar_decode.json_schema.formula import FALSE, Formula, Formulas
 from grammar_decode.json_schema.keywords import Dialect, keywords_of
 from grammar_decode.json_schema.numbers import exact
 from grammar_decode.json_schema.options import JsonOptions
+
+#: What the byte format of the IR can't count any more.
+MOST_COUNTED = 2**32 - 1
 
 # ---- expressions ----------------------------------------------------------------------------------------------------
 
@@ -99,29 +103,31 @@ class Reading:
     """What one schema object says: the types it admits, and what holds for values of which types.
 
     ``parts`` are in the order in which keys are written: document order, what always holds before alternatives.
-    ``applies`` tells whether one of them is more than a formula.
+    ``applies`` tells whether one of them is more than a formula. ``alias`` is the literal that a reading which is
+    complete only repeats, as a lone ``$ref`` does.
     """
 
-    __slots__ = ("alternatives", "applies", "parts", "types")
+    __slots__ = ("alias", "alternatives", "applies", "parts", "types")
 
     def __init__(self) -> None:
         self.types = EVERY_TYPE
         self.parts: list[tuple[int, Expression]] = []
         self.alternatives: list[tuple[int, Expression]] = []  # until the schema object is read
         self.applies = False
+        self.alias: Literal | None = None
 
     def of_type(self, json_type: int) -> list[Expression]:
         """What holds for values of the type."""
         return [part for types, part in self.parts if types & json_type]
 
-    @property
-    def alias(self) -> Literal | None:
-        """The literal that this reading only repeats, as a lone ``$ref`` does."""
+    def finish(self) -> None:
+        """All keywords are read."""
+        if self.alternatives:
+            self.parts += self.alternatives
         if self.applies and len(self.parts) == 1 and self.types == EVERY_TYPE:
             types, part = self.parts[0]
             if types == EVERY_TYPE and isinstance(part, Apply):
-                return part.literal
-        return None
+                self.alias = part.literal
 
     def apply(self, types: int, expression: Expression) -> None:
         """Add what is said through other schemas."""
@@ -178,7 +184,7 @@ class Reader:
         reading = Reading()
         scope = schema.scope
         if scope is not self._scope:
-            self._scope, self._handlers = scope, _HANDLERS[scope.dialect]
+            self._scope, self._handlers = scope, _handlers_of(scope.dialect)
         handlers = self._handlers
         if scope.hides_siblings and "$ref" in value:
             _ref(self, schema, value["$ref"], reading)
@@ -187,8 +193,8 @@ class Reader:
                 handler = handlers.get(keyword)
                 if handler is not None:
                     handler(self, schema, argument, reading)
-        if reading.alternatives:
-            reading.parts += reading.alternatives
+        if reading.applies:
+            reading.finish()
         self.readings[number] = reading
         return reading
 
@@ -202,6 +208,9 @@ class Reader:
         """A non-negative integer (2.0 is one)."""
         number = isinstance(argument, (int, float, Decimal)) and not isinstance(argument, bool)
         if number and is_finite(argument) and argument >= 0 and argument == int(argument):
+            if argument >= MOST_COUNTED and keyword.startswith("min"):
+                message = f"a minimum of {argument:.10g} is not supported: at most {MOST_COUNTED - 1:,}"
+                raise UnsupportedSchema(message, location=schema.at(keyword))
             return int(argument)
         raise self.wrong(schema, keyword, "a non-negative integer", argument)
 
@@ -247,7 +256,7 @@ class Reader:
             literal = self.document.made(owner, {"anyOf": list(parts)}, *path)
             reading = self.readings[literal >> 1] = Reading()
             reading.apply(EVERY_TYPE, AnyOf(tuple(map(Apply, parts))))
-            reading.parts += reading.alternatives
+            reading.finish()
             known = self._unions[parts] = literal
         return known
 
@@ -641,10 +650,10 @@ def _positions(reader: Reader, schema: Schema, keyword: str, argument: Json, rea
 
 
 def _items(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
-    if isinstance(argument, list) and schema.scope.dialect is not Dialect.DRAFT2020:
+    if isinstance(argument, list) and schema.scope.dialect.year != 2020:
         _positions(reader, schema, "items", argument, reading)
         return
-    prefix = schema.value.get("prefixItems", ()) if schema.scope.dialect.value >= 2020 else ()
+    prefix = schema.value.get("prefixItems", ()) if schema.scope.dialect.year >= 2020 else ()
     literal = reader.document.child(schema, argument, "items")
     reading.parts.append((ARRAY, reader.formulas.rest(len(prefix), literal)))
 
@@ -671,7 +680,7 @@ def _max_items(reader: Reader, schema: Schema, argument: Json, reading: Reading)
 def _contains(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     formulas, value = reader.formulas, schema.value
     literal = reader.document.child(schema, argument, "contains")
-    bounded = schema.scope.dialect.value >= 2019
+    bounded = "minContains" in keywords_of(schema.scope.dialect)
     least = reader.count(schema, "minContains", value["minContains"]) if bounded and "minContains" in value else 1
     reading.parts.append((ARRAY, formulas.some_item(0, literal, least)))
     if bounded and "maxContains" in value:
@@ -727,6 +736,8 @@ _METHODS: dict[str, _Handler] = {
     "uniqueItems": _unique_items,
     "unevaluatedItems": _unevaluated("unevaluatedItems", ARRAY),
 }
-_HANDLERS: dict[Dialect, dict[str, _Handler]] = {
-    dialect: {name: method for name, method in _METHODS.items() if name in keywords_of(dialect)} for dialect in Dialect
-}
+
+
+@cache
+def _handlers_of(dialect: Dialect) -> dict[str, _Handler]:
+    return {name: method for name, method in _METHODS.items() if name in keywords_of(dialect)}

@@ -1,18 +1,18 @@
 """The report: what became of each keyword of a schema.
 
-Made on demand: compiling only keeps the list of schema objects that it reached.
+Made on demand: compiling only keeps the list of schema objects that it reached, which must not be changed before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from grammar_decode.json_schema.document import Schema
+from grammar_decode.json_schema.document import Json, Schema, pointer, subschemas
 from grammar_decode.json_schema.formats import KNOWN_FORMATS, is_openapi, note_of
-from grammar_decode.json_schema.keywords import NEEDED_BESIDE, Keyword, keywords_of
+from grammar_decode.json_schema.keywords import NEEDED_BESIDE, Dialect, Keyword, keywords_of
 from grammar_decode.json_schema.options import JsonOptions
 
 
@@ -37,7 +37,7 @@ class Entry:
 class Report:
     """What became of each keyword: a sequence of entries, in the order in which schema objects were reached.
 
-    It is made at the first look (compiling is faster without it), so the schema must not be changed before that.
+    It is made at the first look: compiling is faster without it.
 
     >>> from grammar_decode import compile_json_schema
     >>> for entry in compile_json_schema({"type": "integer", "title": "Age"}).report:
@@ -92,55 +92,90 @@ class Report:
 
 
 class Reporter:
-    """Makes the entries of a compilation. ``restrictions`` are (location, keyword, detail)."""
+    """Makes the entries of a compilation. ``restrictions`` are (location, keyword, detail).
+
+    Nothing satisfies the schemas that are ``impossible``: what the keyword around such a one speaks of can't be there.
+    """
 
     def __init__(
-        self, schemas: Sequence[Schema], options: JsonOptions, restrictions: Sequence[tuple[str, str, str]]
+        self,
+        schemas: Sequence[Schema],
+        options: JsonOptions,
+        restrictions: Sequence[tuple[str, str, str]],
+        impossible: Sequence[Schema] = (),
     ) -> None:
         self._schemas = schemas
         self._options = options
         self._restrictions = {(location, keyword): detail for location, keyword, detail in restrictions}
+        self._impossible = impossible
 
     def __call__(self) -> Iterator[Entry]:
+        self._empty: dict[tuple[str, str], list[str]] = {}
+        for schema in self._impossible:
+            if schema.parent is not None:
+                around = (schema.parent.location, str(schema.path[0]))
+                self._empty.setdefault(around, []).append(schema.location)
+        seen = {id(schema.value) for schema in self._schemas}
         for schema in self._schemas:
-            yield from self._entries_of(schema)
+            dialect = schema.scope.dialect
+            location = schema.location
+            yield from self._entries_of(schema.value, dialect, location)
+            # What was not reached because another schema says the same, or because it can make no difference.
+            stack = list(_inside(schema.value, dialect, location))
+            while stack:
+                at, value = stack.pop()
+                if id(value) not in seen:
+                    seen.add(id(value))
+                    yield from self._entries_of(value, dialect, at)
+                    stack += _inside(value, dialect, at)
 
-    def _entries_of(self, schema: Schema) -> Iterator[Entry]:
-        dialect = schema.scope.dialect
+    def _entries_of(self, value: Mapping[str, Json], dialect: Dialect, location: str) -> Iterator[Entry]:
         known = keywords_of(dialect)
-        location = schema.location
-        hidden = dialect.reference_hides_siblings and "$ref" in schema.value
-        for keyword in schema.value:
+        hidden = dialect.reference_hides_siblings and "$ref" in value
+        for keyword in value:
             row = known.get(keyword)
             if row is None:
-                yield Entry(location, keyword, Outcome.ANNOTATION, "not a keyword of this dialect")
+                words = "this dialect" if dialect.vocabularies is None else "the vocabularies of its metaschema"
+                yield Entry(location, keyword, Outcome.ANNOTATION, f"not a keyword of {words}")
             elif hidden and keyword != "$ref" and row.outcome not in ("structure", "annotation"):
                 yield Entry(location, keyword, Outcome.ANNOTATION, "ignored beside $ref in this dialect")
             elif row.outcome == "annotation":
                 yield Entry(location, keyword, Outcome.ANNOTATION)
             elif row.outcome != "structure":
-                yield self._entry(location, row, schema)
+                yield self._entry(location, row, value)
 
-    def _entry(self, location: str, row: Keyword, schema: Schema) -> Entry:
+    def _entry(self, location: str, row: Keyword, schema: Mapping[str, Json]) -> Entry:
         keyword = row.name
         if row.openapi and not self._options.openapi:
             return Entry(location, keyword, Outcome.ANNOTATION, "read with openapi=True")
-        if row.openapi and not any(beside in schema.value for beside in NEEDED_BESIDE[keyword]):
+        if row.openapi and not any(beside in schema for beside in NEEDED_BESIDE[keyword]):
             needed = " or ".join(map(repr, NEEDED_BESIDE[keyword]))
             return Entry(location, keyword, Outcome.ANNOTATION, f"says something only beside {needed}")
         if keyword == "format":
-            name = schema.value[keyword]
+            name = schema[keyword]
             if self._options.formats == "ignore":
                 return Entry(location, keyword, Outcome.ANNOTATION, 'formats="ignore"')
-            if name not in KNOWN_FORMATS:
+            if not isinstance(name, str) or name not in KNOWN_FORMATS:
                 return Entry(location, keyword, Outcome.ANNOTATION, f"{name!r} is not a known format")
             if is_openapi(name) and not self._options.openapi:
                 return Entry(location, keyword, Outcome.ANNOTATION, f"{name!r} is a format of OpenAPI: openapi=True")
             if note_of(name):
                 return Entry(location, keyword, Outcome.RESTRICTED, note_of(name))
+        empty = sorted(self._empty.get((location, keyword), ()))
+        if empty:
+            return Entry(location, keyword, Outcome.ENFORCED, f"no value satisfies {', '.join(empty)}")
         detail = self._restrictions.get((location, keyword))
         if detail is None and keyword in ("properties", "required") and self._options.escapes == "any":
             detail = "keys are written with escapes only where JSON needs them"
         if detail is not None:
             return Entry(location, keyword, Outcome.RESTRICTED, detail)
         return Entry(location, keyword, Outcome.ENFORCED)
+
+
+def _inside(value: Mapping[str, Json], dialect: Dialect, location: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    """The schema objects directly inside one, with their locations; not those that only a reference uses."""
+    if dialect.reference_hides_siblings and "$ref" in value:
+        return
+    for keyword, path, inner in subschemas(value, dialect):
+        if isinstance(inner, dict) and keywords_of(dialect)[keyword].outcome not in ("structure", "annotation"):
+            yield location + pointer((keyword, *path))[1:], inner

@@ -17,25 +17,22 @@ from grammar_decode.json_schema.seed import Seed
 #: no intersection. What is excluded in one part is met with the multiples of another.
 MOST_RANGES = 64
 MOST_STEPS = 200
+#: ... for all formulas of one compilation together; after that they are intersections.
+MOST_STEPS_IN_ALL = 4_000
 
 
 def truths(formulas: Formulas, formula: Formula) -> int:
     """Which booleans satisfy a formula: bit 0 for false, bit 1 for true."""
-    record = formulas.records[formula]
-    if isinstance(record, bool):
-        return 3 if record else 0
-    if isinstance(record, And):
-        found = 3
-        for part in record.parts:
-            found &= truths(formulas, part)
-        return found
-    if isinstance(record, Or):
-        found = 0
-        for part in record.parts:
-            found |= truths(formulas, part)
-        return found
-    assert isinstance(record, Truth)
-    return 2 if record.value else 1
+
+    def holds(value: bool) -> bool:
+        def claim_holds(claim: Formula) -> bool:
+            record = formulas.records[claim]
+            assert isinstance(record, Truth)
+            return record.value == value
+
+        return formulas.holds(formula, claim_holds)
+
+    return holds(False) | holds(True) << 1
 
 
 class Numbers:
@@ -47,18 +44,18 @@ class Numbers:
         self.reader = reader
         self.numerals = seed.numerals
         self._languages: dict[Formula, RegexId] = {}
+        self._finite: dict[Formula, tuple[int | float | Decimal, ...] | None] = {}
+        self._empty: dict[Formula, bool] = {}
+        self._steps = 0
 
     # ---- numbers one by one ----
 
     def accepts(self, formula: Formula, value: Decimal) -> bool:
         """Whether a number satisfies the formula."""
-        record = self.formulas.records[formula]
-        if isinstance(record, bool):
-            return record
-        if isinstance(record, And):
-            return all(self.accepts(part, value) for part in record.parts)
-        if isinstance(record, Or):
-            return any(self.accepts(part, value) for part in record.parts)
+        return self.formulas.holds(formula, lambda claim: self._claim_accepts(claim, value))
+
+    def _claim_accepts(self, claim: Formula, value: Decimal) -> bool:
+        record = self.formulas.records[claim]
         if isinstance(record, OneNumber):
             return any(exact(v) == value for v in record.values) == record.positive
         if isinstance(record, Bound):
@@ -72,6 +69,12 @@ class Numbers:
 
     def finite(self, formula: Formula) -> tuple[int | float | Decimal, ...] | None:
         """The numbers of a formula that is known to have few of them; None for any other."""
+        if formula in self._finite:
+            return self._finite[formula]
+        self._finite[formula] = result = self._few(formula)
+        return result
+
+    def _few(self, formula: Formula) -> tuple[int | float | Decimal, ...] | None:
         record = self.formulas.records[formula]
         if formula == FALSE:
             return ()
@@ -98,9 +101,14 @@ class Numbers:
         values = self.finite(formula)
         if values is not None:
             return not values
-        if isinstance(self.formulas.records[formula], Or):
-            return all(self.is_empty(branch) for branch in self.formulas.branches(formula))
-        return self._constraint(self.formulas.conjuncts(formula))[0].is_empty()
+        known = self._empty.get(formula)
+        if known is None:
+            if isinstance(self.formulas.records[formula], Or):
+                known = all(self.is_empty(branch) for branch in self.formulas.branches(formula))
+            else:
+                known = self._constraint(self.formulas.conjuncts(formula))[0].is_empty()
+            self._empty[formula] = known
+        return known
 
     # ---- the language ----
 
@@ -133,7 +141,8 @@ class Numbers:
         formulas = self.formulas
         found: dict[Formula, None] = {}
         stack = [formula]
-        for _ in range(MOST_STEPS):
+        for _ in range(min(MOST_STEPS, MOST_STEPS_IN_ALL - self._steps)):
+            self._steps += 1
             if not stack or len(found) > MOST_RANGES:
                 break
             way = stack.pop()

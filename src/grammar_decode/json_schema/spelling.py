@@ -70,6 +70,13 @@ class Spelling:
         self._charsets: dict[Charset, RegexId] = {}
         self._chars: dict[str, RegexId] = {}
 
+    def copied(self, builder: Builder) -> Spelling:
+        """The same for a copy of the builder."""
+        clone = Spelling(builder, self.mode)
+        clone._charsets = self._charsets.copy()
+        clone._chars = self._chars.copy()
+        return clone
+
     @property
     def any_text(self) -> RegexId:
         """Every string."""

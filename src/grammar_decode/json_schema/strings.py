@@ -11,7 +11,8 @@ from grammar_decode.ir.nodes import RegexId
 from grammar_decode.json_schema.claims import Format, Length, Pattern, Text
 from grammar_decode.json_schema.formats import format_body, has_format, length_of
 from grammar_decode.json_schema.formula import FALSE, TRUE, And, Formula, Formulas, Or
-from grammar_decode.json_schema.patterns import length_range, matches, with_length
+from grammar_decode.json_schema.matching import matches
+from grammar_decode.json_schema.patterns import length_range, with_length
 from grammar_decode.json_schema.read import Reader
 from grammar_decode.json_schema.seed import Seed
 from grammar_decode.json_schema.spelling import Spelling, canonical_bytes
@@ -39,13 +40,10 @@ class Strings:
 
     def accepts(self, formula: Formula, text: str) -> bool:
         """Whether a string satisfies the formula."""
-        record = self.formulas.records[formula]
-        if isinstance(record, bool):
-            return record
-        if isinstance(record, And):
-            return all(self.accepts(part, text) for part in record.parts)
-        if isinstance(record, Or):
-            return any(self.accepts(part, text) for part in record.parts)
+        return self.formulas.holds(formula, lambda claim: self._claim_accepts(claim, text))
+
+    def _claim_accepts(self, claim: Formula, text: str) -> bool:
+        record = self.formulas.records[claim]
         if isinstance(record, Text):
             return (text in record.values) == record.positive
         if isinstance(record, Length):

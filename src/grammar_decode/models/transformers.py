@@ -60,14 +60,7 @@ class TransformersModel:
     @property
     def vocabulary(self) -> Vocabulary:
         if self._vocabulary is None:
-            from grammar_decode.vocabulary import Vocabulary
-
-            width = self._logits_width()
-            self._vocabulary = Vocabulary.from_tokenizer(
-                self.tokenizer,
-                size=width if width >= len(self.tokenizer) else None,  # tokens may be added without widening the model
-                stop_token_ids=self._stop_token_ids() or None,
-            )
+            self._vocabulary = vocabulary_of(self.model, self.tokenizer)
         return self._vocabulary
 
     @property
@@ -114,16 +107,26 @@ class TransformersModel:
             last = output.logits[0, -1].float().cpu().numpy()
         return np.array(last, dtype=np.float32)
 
-    def _logits_width(self) -> int:
-        return int(self.model.get_output_embeddings().weight.shape[0])
 
-    def _stop_token_ids(self) -> list[int]:
-        """What ends an answer: the generation config may name several tokens, and knows better than the tokenizer."""
-        named = getattr(self.model.generation_config, "eos_token_id", None)
-        if named is None:
-            named = self.tokenizer.eos_token_id
-        ids = named if isinstance(named, list) else [named]
-        return [int(token_id) for token_id in ids if token_id is not None]
+def vocabulary_of(model: Any, tokenizer: Any) -> Vocabulary:
+    """The tokens of a loaded model, as wide as its logits, with the stop tokens of its generation config."""
+    from grammar_decode.vocabulary import Vocabulary
+
+    width = int(model.get_output_embeddings().weight.shape[0])
+    return Vocabulary.from_tokenizer(
+        tokenizer,
+        size=width if width >= len(tokenizer) else None,  # tokens may be added without widening the model
+        stop_token_ids=_stop_token_ids(model, tokenizer) or None,
+    )
+
+
+def _stop_token_ids(model: Any, tokenizer: Any) -> list[int]:
+    """What ends an answer: the generation config may name several tokens, and knows better than the tokenizer."""
+    named = getattr(model.generation_config, "eos_token_id", None)
+    if named is None:
+        named = tokenizer.eos_token_id
+    ids = named if isinstance(named, list) else [named]
+    return [int(token_id) for token_id in ids if token_id is not None]
 
 
 def _in_short(error: Exception) -> str:

@@ -1,0 +1,207 @@
+"""Just enough of vLLM and SGLang to load their adapters where they are not installed: the classes of their contracts.
+
+Written after the interfaces of vLLM 0.32 and SGLang 0.5.23. Tensors are numpy arrays here, unless torch is installed.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib.util
+import json
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+
+def installed(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
+
+
+@contextmanager
+def modules(fakes: dict[str, dict[str, Any]]) -> Iterator[None]:
+    """The modules by name, with their contents, for as long as the block runs; packages above them as well."""
+    names = {part for name in fakes for part in _with_parents(name)}
+    before = {name: sys.modules.get(name) for name in names}
+    for name in sorted(names):
+        module = ModuleType(name)
+        module.__path__ = []
+        vars(module).update(fakes.get(name, {}))
+        sys.modules[name] = module
+    try:
+        yield
+    finally:
+        for name, module_before in before.items():
+            if module_before is None:
+                sys.modules.pop(name, None)
+            else:
+                sys.modules[name] = module_before
+
+
+def _with_parents(name: str) -> list[str]:
+    parts = name.split(".")
+    return [".".join(parts[: n + 1]) for n in range(len(parts))]
+
+
+def torch() -> dict[str, dict[str, Any]]:
+    """A torch of one function, backed by numpy; nothing where the real one is installed."""
+    if installed("torch"):
+        return {}
+
+    def full(shape: Any, value: int, dtype: Any = None, **_options: Any) -> Any:
+        return np.full(shape, value, dtype=dtype)
+
+    return {"torch": {"full": full, "int32": np.int32, "Tensor": np.ndarray}}
+
+
+class VLLMValidationError(ValueError):
+    def __init__(self, message: str, *, parameter: str | None = None, value: Any = None) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+        self.value = value
+
+
+class StructuredOutputOptions(enum.Enum):
+    JSON = 1
+    JSON_OBJECT = 2
+    REGEX = 3
+    GRAMMAR = 4
+    CHOICE = 5
+    STRUCTURAL_TAG = 6
+
+
+class StructuredOutputGrammar(ABC):
+    @abstractmethod
+    def accept_tokens(self, request_id: str, tokens: list[int]) -> bool: ...
+    @abstractmethod
+    def validate_tokens(self, tokens: list[int]) -> list[int]: ...
+    @abstractmethod
+    def rollback(self, num_tokens: int) -> None: ...
+    @abstractmethod
+    def fill_bitmask(self, bitmask: Any, batch_index: int) -> None: ...
+    @abstractmethod
+    def is_terminated(self) -> bool: ...
+    @abstractmethod
+    def reset(self) -> None: ...
+
+
+@dataclass
+class StructuredOutputBackend(ABC):
+    vllm_config: Any
+    tokenizer: Any
+    vocab_size: int
+
+    @abstractmethod
+    def compile_grammar(self, request_type: Any, grammar_spec: str, stop_token_ids: Any = None) -> Any: ...
+    @abstractmethod
+    def allocate_token_bitmask(self, max_num_seqs: int) -> Any: ...
+    @abstractmethod
+    def destroy(self) -> None: ...
+
+
+def get_structured_output_key(params: Any) -> tuple[StructuredOutputOptions, str]:
+    if params.json is not None:
+        text = params.json if isinstance(params.json, str) else json.dumps(params.json)
+        return StructuredOutputOptions.JSON, text
+    if params.json_object:
+        return StructuredOutputOptions.JSON_OBJECT, ""
+    if params.regex is not None:
+        return StructuredOutputOptions.REGEX, params.regex
+    if params.choice is not None:
+        return StructuredOutputOptions.CHOICE, json.dumps(params.choice)
+    if params.grammar is not None:
+        return StructuredOutputOptions.GRAMMAR, params.grammar
+    raise ValueError("No valid structured output parameter found")
+
+
+def vllm() -> dict[str, dict[str, Any]]:
+    if installed("vllm"):
+        return {}
+    return {
+        **torch(),
+        "vllm.exceptions": {"VLLMValidationError": VLLMValidationError},
+        "vllm.v1.structured_output.backend_types": {
+            "StructuredOutputBackend": StructuredOutputBackend,
+            "StructuredOutputGrammar": StructuredOutputGrammar,
+            "StructuredOutputOptions": StructuredOutputOptions,
+        },
+        "vllm.v1.structured_output.request": {"get_structured_output_key": get_structured_output_key},
+    }
+
+
+class BaseGrammarObject:
+    def __init__(self) -> None:
+        self.finished = False
+        self.current_token: int | None = None
+
+    def maybe_init_reasoning(self, reasoning: bool) -> None:
+        pass
+
+
+class InvalidGrammarObject(BaseGrammarObject):
+    def __init__(self, error_message: str = "Unknown grammar error") -> None:
+        super().__init__()
+        self.error_message = error_message
+
+
+class BaseGrammarBackend:
+    def __init__(self) -> None:
+        self.executor = ThreadPoolExecutor()
+        self.cache: dict[tuple[str, str], Any] = {}
+
+    def _not_supported(self, key_type: str, key_string: str) -> Any:
+        return InvalidGrammarObject()
+
+    def dispatch_json(self, key_string: str) -> Any:
+        return self._not_supported("json", key_string)
+
+    def dispatch_regex(self, key_string: str) -> Any:
+        return self._not_supported("regex", key_string)
+
+    def dispatch_ebnf(self, key_string: str) -> Any:
+        return self._not_supported("ebnf", key_string)
+
+    def dispatch_structural_tag(self, key_string: str) -> Any:
+        return self._not_supported("structural_tag", key_string)
+
+    def get_cached_or_future_value(self, key: tuple[str, str], require_reasoning: bool) -> tuple[Any, bool]:
+        if value := self.cache.get(key):
+            copied = value.copy()
+            copied.maybe_init_reasoning(require_reasoning)
+            return copied, True
+        return self.executor.submit(getattr(self, f"dispatch_{key[0]}"), key[1]), False
+
+    def set_cache(self, key: tuple[str, str], value: Any) -> None:
+        self.cache[key] = value
+
+    def reset(self) -> None:
+        self.cache.clear()
+
+
+GRAMMAR_BACKEND_REGISTRY: dict[str, Any] = {}
+GRAMMAR_BACKEND_CHOICES = ["xgrammar", "none"]
+
+
+def sglang() -> dict[str, dict[str, Any]]:
+    if installed("sglang"):
+        return {}
+    return {
+        **torch(),
+        "sglang.srt.arg_groups.choices": {
+            "GRAMMAR_BACKEND_CHOICES": GRAMMAR_BACKEND_CHOICES,
+            "add_grammar_backend_choices": GRAMMAR_BACKEND_CHOICES.extend,
+        },
+        "sglang.srt.constrained.base_grammar_backend": {
+            "BaseGrammarBackend": BaseGrammarBackend,
+            "BaseGrammarObject": BaseGrammarObject,
+            "GRAMMAR_BACKEND_REGISTRY": GRAMMAR_BACKEND_REGISTRY,
+            "InvalidGrammarObject": InvalidGrammarObject,
+            "register_grammar_backend": GRAMMAR_BACKEND_REGISTRY.__setitem__,
+        },
+    }

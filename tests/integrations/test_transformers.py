@@ -1,0 +1,208 @@
+"""`model.generate` of transformers with a grammar, on SmolLM2: `make test-transformers`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import grammar_decode as gd
+from pages import run_examples
+
+pytestmark = [
+    pytest.mark.model,
+    # transformers and torch deprecate things of their own; their warnings are not ours to fix
+    pytest.mark.filterwarnings("default"),
+]
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 20},
+        "age": {"type": "integer", "minimum": 0, "maximum": 130},
+    },
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+PLACE = {
+    "type": "object",
+    "properties": {"city": {"enum": ["Paris", "Rome"]}, "visited": {"type": "boolean"}},
+    "required": ["city", "visited"],
+    "additionalProperties": False,
+}
+BOB = "Describe a person called Bob aged 42 as JSON."
+SHORT = "Describe Ann, 7, as JSON."
+OPTIONS = gd.JsonOptions(whitespace="spaced", key_order="schema")
+
+
+@pytest.fixture(scope="module")
+def smollm2() -> Any:
+    from grammar_decode.models import load_model
+
+    pytest.importorskip("gguf")
+    try:
+        model = load_model()
+    except ImportError as error:
+        pytest.skip(str(error))
+    model.tokenizer.padding_side = "left"
+    return model
+
+
+@pytest.fixture(scope="module")
+def grammar() -> gd.Grammar:
+    return gd.compile_json_schema(SCHEMA, OPTIONS)
+
+
+def inputs_of(smollm2: Any, *prompts: str) -> Any:
+    chats = [[{"role": "user", "content": prompt}] for prompt in prompts]
+    texts = smollm2.tokenizer.apply_chat_template(chats, add_generation_prompt=True, tokenize=False)
+    return smollm2.tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False)
+
+
+def generate(smollm2: Any, processor: Any, prompts: tuple[str, ...] = (BOB,), **options: Any) -> list[str]:
+    """The answers of all rows, as text; the last token of each is a stop token."""
+    inputs = inputs_of(smollm2, *prompts)
+    options = {"max_new_tokens": 40, "do_sample": False, **options}
+    rows = smollm2.model.generate(**inputs, logits_processor=[processor], **options)
+    answers = rows[:, inputs["input_ids"].shape[1] :]
+    return smollm2.tokenizer.batch_decode(answers, skip_special_tokens=True)
+
+
+def processor_of(smollm2: Any, grammar: Any) -> Any:
+    from grammar_decode.integrations.transformers import GrammarLogitsProcessor
+
+    return GrammarLogitsProcessor(grammar, smollm2.vocabulary)
+
+
+def is_valid(text: str, schema: Any = SCHEMA) -> bool:
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.Draft202012Validator(schema).validate(json.loads(text))
+    return True
+
+
+@pytest.fixture(scope="module")
+def greedy(smollm2: Any, grammar: gd.Grammar) -> str:
+    """What our own loop writes."""
+    result = gd.generate(smollm2, None, grammar, BOB, max_tokens=40)
+    assert result.is_complete
+    return result.text
+
+
+SAME_TEXT: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "prompt lookup": {"prompt_lookup_num_tokens": 3},
+    "prefill chunks": {"prefill_chunk_size": 16},
+    "static cache": {"cache_implementation": "static", "disable_compile": True},
+}
+
+
+@pytest.mark.parametrize("options", SAME_TEXT.values(), ids=SAME_TEXT.keys())
+def test_deterministic_modes_write_the_same(
+    smollm2: Any, grammar: gd.Grammar, greedy: str, options: dict[str, Any]
+) -> None:
+    assert generate(smollm2, processor_of(smollm2, grammar), **options) == [greedy]
+
+
+def test_assisted_generation_writes_the_same(smollm2: Any, grammar: gd.Grammar, greedy: str) -> None:
+    assert generate(smollm2, processor_of(smollm2, grammar), assistant_model=smollm2.model) == [greedy]
+
+
+def test_guidance_doubles_rows_of_the_model_but_not_of_the_processor(smollm2: Any, grammar: gd.Grammar) -> None:
+    (text,) = generate(smollm2, processor_of(smollm2, grammar), guidance_scale=1.5)
+    assert is_valid(text)
+
+
+def test_a_batch_with_left_padding_writes_what_each_row_does_alone(
+    smollm2: Any, grammar: gd.Grammar, greedy: str
+) -> None:
+    texts = generate(smollm2, processor_of(smollm2, grammar), (SHORT, BOB))
+    assert is_valid(texts[0])
+    assert texts[1] == greedy
+
+
+def test_samples_of_one_prompt_are_all_valid(smollm2: Any, grammar: gd.Grammar) -> None:
+    torch.manual_seed(1)
+    texts = generate(smollm2, processor_of(smollm2, grammar), do_sample=True, num_return_sequences=3)
+    assert len(texts) == 3
+    assert all(map(is_valid, texts))
+
+
+def test_beams_are_all_valid(smollm2: Any, grammar: gd.Grammar) -> None:
+    texts = generate(smollm2, processor_of(smollm2, grammar), num_beams=3)
+    assert all(map(is_valid, texts))
+
+
+def test_several_beams_of_several_prompts_are_all_valid(smollm2: Any, grammar: gd.Grammar) -> None:
+    processor = processor_of(smollm2, [grammar, gd.compile_json_schema(PLACE, OPTIONS)])
+    texts = generate(smollm2, processor, (BOB, SHORT), num_beams=3, num_return_sequences=2)
+    assert len(texts) == 4
+    assert is_valid(texts[0])
+    assert is_valid(texts[1])
+    assert is_valid(texts[2], PLACE)
+    assert is_valid(texts[3], PLACE)
+
+
+def test_each_prompt_has_its_own_grammar_or_none(smollm2: Any, grammar: gd.Grammar, greedy: str) -> None:
+    place = gd.compile_json_schema(PLACE, OPTIONS)
+    texts = generate(smollm2, processor_of(smollm2, [place, None, grammar]), (BOB, BOB, BOB), max_new_tokens=25)
+    free = generate(smollm2, processor_of(smollm2, [None]), max_new_tokens=25)
+    assert is_valid(texts[0], PLACE)
+    assert texts[1] == free[0]
+    assert texts[2] == greedy
+
+
+def test_scores_are_masked_in_a_copy_and_past_the_vocabulary(smollm2: Any, grammar: gd.Grammar) -> None:
+    processor = processor_of(smollm2, grammar)
+    scores = torch.zeros((2, smollm2.vocabulary.size + 40))
+    prompt = torch.tensor([[1, 2, 3], [4, 5, 6]])
+    masked = processor(prompt, scores)
+    assert (scores == 0).all()
+    assert (masked[:, smollm2.vocabulary.size :] == -float("inf")).all()
+    brace = smollm2.vocabulary.token_bytes.index(b"{")
+    assert masked[0, brace] == 0
+    ended = torch.cat([prompt, torch.tensor([[brace, 7], [8, 9]])], dim=1)
+    after = processor(ended, scores)  # a row that another processor took off the grammar
+    allowed = [torch.isfinite(row).nonzero().flatten().tolist() for row in after]
+    assert allowed[1] == list(smollm2.vocabulary.stop_token_ids)
+
+
+def test_a_processor_of_another_batch_is_told_apart(smollm2: Any, grammar: gd.Grammar) -> None:
+    processor = processor_of(smollm2, [grammar, grammar])
+    scores = torch.zeros((3, smollm2.vocabulary.size))
+    with pytest.raises(ValueError, match="3 rows"):
+        processor(torch.ones((3, 5), dtype=torch.long), scores)
+    with pytest.raises(ValueError, match="reset"):
+        processor(torch.ones((2, 4), dtype=torch.long), scores[:2])
+    processor.reset()
+    assert processor(torch.ones((2, 4), dtype=torch.long), scores[:2]).isinf().any()
+
+
+def test_for_model_needs_only_what_generate_needs(smollm2: Any, grammar: gd.Grammar, greedy: str) -> None:
+    from grammar_decode.integrations.transformers import GrammarLogitsProcessor
+
+    processor = GrammarLogitsProcessor.for_model(grammar, smollm2.model, smollm2.tokenizer)
+    assert generate(smollm2, processor) == [greedy]
+
+
+@pytest.mark.parametrize(
+    "options", [{"num_beams": 3}, {"prompt_lookup_num_tokens": 3}, {"assistant": True}], ids=lambda o: next(iter(o))
+)
+def test_xgrammars_own_processor_fails_here_and_ours_does_not(
+    smollm2: Any, grammar: gd.Grammar, options: dict[str, Any]
+) -> None:
+    xgrammar = pytest.importorskip("xgrammar")
+    from xgrammar.contrib.hf import LogitsProcessor
+
+    options = {"assistant_model": smollm2.model} if "assistant" in options else options
+    info = xgrammar.TokenizerInfo.from_huggingface(smollm2.tokenizer, vocab_size=smollm2.vocabulary.size)
+    compiled = xgrammar.GrammarCompiler(info).compile_json_schema(json.dumps(SCHEMA), any_whitespace=False)
+    with pytest.raises(AssertionError):
+        generate(smollm2, LogitsProcessor(compiled), **options)
+    assert all(map(is_valid, generate(smollm2, processor_of(smollm2, grammar), **options)))
+
+
+def test_the_page_prints_what_it_says(smollm2: Any) -> None:
+    assert run_examples("transformers.md") == 1
