@@ -179,7 +179,7 @@ bool ValueCounter::is_plenty(RegisterId reg, uint64_t num_used) {
 bool ValueCounter::can_finish(RegisterId reg, const std::vector<ValueId>& used) {
   if (containers_.can_close(reg) || is_plenty(reg, used.size())) return true;
   if (containers_[reg].formula == FormulaPool::kTrue) return has_distinct(reg, used);
-  return search_distinct(reg, used, 0);
+  return search_distinct(reg, used, needed(reg));
 }
 
 // The values of a node that are not used, or `enough` of them. Throws LimitError where they can't be listed.
@@ -236,16 +236,20 @@ bool ValueCounter::has_distinct(RegisterId reg, const std::vector<ValueId>& used
   return true;
 }
 
-bool ValueCounter::search_distinct(RegisterId reg, std::vector<ValueId> used, uint32_t depth) {
+// With a formula: a search. A way to finish needs no more than `left` items, since any other one could be left out; and of a node with
+// more values than that, so many are enough to try, since the other items leave one of them.
+bool ValueCounter::search_distinct(RegisterId reg, std::vector<ValueId> used, uint64_t left) {
   spend();
   if (containers_.can_close(reg)) return true;
-  if (depth > kMostEntries) throw LimitError("max_search", "an array with uniqueItems and alternatives needs too many items");
+  if (left == 0) return false;
   const std::vector<Containers::Entry> entries = containers_.entries(reg, containers_.item_class(reg));
   for (const Containers::Entry& entry : entries) {
-    for (const ValueId value : domain(entry.value, used, needed(reg) + 1)) {
+    std::vector<ValueId> values = domain(entry.value, used, left + 1);
+    if (values.size() > left + 1) values.resize(left + 1);
+    for (const ValueId value : values) {
       std::vector<ValueId> next = used;
       next.insert(std::lower_bound(next.begin(), next.end(), value), value);
-      if (is_plenty(entry.next, next.size()) || search_distinct(entry.next, std::move(next), depth + 1)) return true;
+      if (is_plenty(entry.next, next.size()) || search_distinct(entry.next, std::move(next), left - 1)) return true;
     }
   }
   return false;

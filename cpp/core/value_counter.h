@@ -76,7 +76,7 @@ class ValueCounter {
   uint64_t least_of_picks(NodeId array);
   uint64_t needed(RegisterId reg);
   bool has_distinct(RegisterId reg, const std::vector<ValueId>& used);
-  bool search_distinct(RegisterId reg, std::vector<ValueId> used, uint32_t depth);
+  bool search_distinct(RegisterId reg, std::vector<ValueId> used, uint64_t left);
   void list_objects_from(RegisterId reg, ListId members, size_t from, uint32_t key_from, bool must_take, uint32_t depth, Values& out);
   void list_arrays_from(RegisterId reg, ListId items, ListId used, bool must_take, uint32_t depth, Values& out);
   std::vector<ValueId> domain(NodeId node, const std::vector<ValueId>& used, size_t enough);
