@@ -18,7 +18,7 @@ from tensorrt_llm._torch.pyexecutor.grammar_matcher import GrammarMatcherFactory
 from tensorrt_llm.bindings.executor import GuidedDecodingParams
 
 from grammar_decode import Grammar, GrammarMatcher, Vocabulary, compile_json_schema, compile_regex
-from grammar_decode.integrations.cache import GrammarCache
+from grammar_decode.integrations.cache import cached, server_cache
 
 
 class Matcher(BaseMatcher):  # type: ignore[misc] # tensorrt_llm is not installed where types are checked
@@ -54,21 +54,22 @@ class MatcherFactory(GrammarMatcherFactory):  # type: ignore[misc]
         table = Vocabulary.from_tokenizer_json(guided_decoding_config.tokenizer_str, stop_token_ids=stops or None)
         kept = [token_id for token_id in table.stop_token_ids if token_id < vocab_size_padded]
         tokens = table.token_bytes[:vocab_size_padded]
-        self._cache = GrammarCache(Vocabulary(tokens, stop_token_ids=kept, size=vocab_size_padded))
+        self._vocabulary = Vocabulary(tokens, stop_token_ids=kept, size=vocab_size_padded)
+        self._cache = server_cache()
 
     def create(self, guided_decoding_params: Any) -> Matcher:
         """Raises GrammarDecodeError with the place in the schema, and ValueError for kinds that are not supported."""
         kind, guide = guided_decoding_params.guide_type, guided_decoding_params.guide
-        grammar = self._cache.get((str(kind), guide), lambda: _compile(kind, guide))
-        return Matcher(GrammarMatcher(grammar, self._cache.vocabulary))
+        grammar = cached(self._cache, (str(kind), guide), lambda: _compile(kind, guide))
+        return Matcher(GrammarMatcher(grammar, self._vocabulary))
 
 
 def _compile(kind: Any, guide: str) -> Grammar:
     kinds = GuidedDecodingParams.GuideType
     if kind == kinds.JSON:
-        return compile_json_schema({"type": "object"})
+        return compile_json_schema({"type": "object"}, cache=None)
     if kind == kinds.JSON_SCHEMA:
-        return compile_json_schema(guide)
+        return compile_json_schema(guide, cache=None)
     if kind == kinds.REGEX:
         return compile_regex(guide)
     raise ValueError(f"grammar-decode does not support {kind}; JSON, JSON_SCHEMA and REGEX are")
