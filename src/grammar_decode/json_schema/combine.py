@@ -141,8 +141,9 @@ class Combiner:
             result = FALSE
         elif reading.applies:
             return self._of_applied(json_type, number)
-        else:
-            result = self._evaluated(json_type, number, reading)
+        else:  # all parts are formulas, and no larger than what the schema object says
+            said = [part for types, part in reading.parts if types & json_type and isinstance(part, int)]
+            result = said[0] if len(said) == 1 else self.formulas.conjunction(said)
         self._formulas[json_type, number] = result
         return result
 
