@@ -141,8 +141,12 @@ class Combiner:
             result = FALSE
         elif reading.applies:
             return self._of_applied(json_type, number)
-        else:  # all parts are formulas, and no larger than what the schema object says
-            said = [part for types, part in reading.parts if types & json_type and isinstance(part, int)]
+        else:  # no larger than what the schema object says
+            said = [
+                part if isinstance(part, int) else self._value(part, json_type)
+                for types, part in reading.parts
+                if types & json_type
+            ]
             result = said[0] if len(said) == 1 else self.formulas.conjunction(said)
         self._formulas[json_type, number] = result
         return result
