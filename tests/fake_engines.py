@@ -1,6 +1,7 @@
-"""Just enough of vLLM and SGLang to load their adapters where they are not installed: the classes of their contracts.
+"""Just enough of vLLM, SGLang and TensorRT-LLM to load their adapters where they are not installed.
 
-Written after the interfaces of vLLM 0.32 and SGLang 0.5.23. Tensors are numpy arrays here, unless torch is installed.
+The classes of their contracts, written after the interfaces of vLLM 0.32, SGLang 0.5.23 and TensorRT-LLM's PyTorch
+backend. Tensors are numpy arrays here, unless torch is installed.
 """
 
 from __future__ import annotations
@@ -204,4 +205,42 @@ def sglang() -> dict[str, dict[str, Any]]:
             "InvalidGrammarObject": InvalidGrammarObject,
             "register_grammar_backend": GRAMMAR_BACKEND_REGISTRY.__setitem__,
         },
+    }
+
+
+class TensorRTMatcher(ABC):
+    @abstractmethod
+    def accept_token(self, token_id: int) -> bool: ...
+    @abstractmethod
+    def rollback(self, num_tokens: int) -> None: ...
+    @abstractmethod
+    def fill_next_token_bitmask(self, next_token_bitmask: Any, index: int) -> None: ...
+    @abstractmethod
+    def is_terminated(self) -> bool: ...
+
+
+class TensorRTMatcherFactory(ABC):
+    @abstractmethod
+    def create(self, guided_decoding_params: Any) -> Any: ...
+
+
+class GuidedDecodingParams:
+    GuideType = enum.Enum("GuideType", ["JSON", "JSON_SCHEMA", "REGEX", "EBNF_GRAMMAR", "STRUCTURAL_TAG"])
+
+    def __init__(self, guide_type: Any, guide: str | None = None) -> None:
+        self.guide_type = guide_type
+        self.guide = guide
+
+
+def tensorrt_llm() -> dict[str, dict[str, Any]]:
+    executor = "tensorrt_llm._torch.pyexecutor"
+    decoder = ModuleType(f"{executor}.guided_decoder")
+    vars(decoder)["LLGuidanceMatcherFactory"] = None
+    return {
+        executor: {"guided_decoder": decoder},
+        f"{executor}.grammar_matcher": {
+            "GrammarMatcher": TensorRTMatcher,
+            "GrammarMatcherFactory": TensorRTMatcherFactory,
+        },
+        "tensorrt_llm.bindings.executor": {"GuidedDecodingParams": GuidedDecodingParams},
     }

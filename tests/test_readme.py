@@ -52,6 +52,7 @@ def test_command_prints_what_the_readme_says(command: str, expected: str, monkey
 
 
 def test_links_lead_somewhere() -> None:
-    for document in (ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "docs" / "json-schema.md"):
+    documents = (ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"))
+    for document in documents:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).exists(), f"{document.name}: {target}"

@@ -1,7 +1,6 @@
 #include "engine.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace gd {
 namespace {
@@ -12,7 +11,6 @@ ByteSet bytes_of(std::string_view text) {
   return set;
 }
 
-const ByteSet kWhitespace = bytes_of(" \t\n\r");
 const ByteSet kPunctuation = bytes_of("{}[],:");
 
 }  // namespace
@@ -59,58 +57,56 @@ void Engine::fill(ConfigId c, uint32_t* mask) {
   const ConfigId alike = automaton_->forget_texts(c);
   fill_remembered(alike, mask);
   if (alike == c) return;
-  check_doubtful(c, alike, mask);
-  if (!automaton_->is_inside_scalars(c)) check_repeats(c, mask);
+  plan_.clear();
+  check_doubtful(c, alike, mask, plan_);
+  if (!automaton_->is_inside_scalars(c)) check_repeats(c, mask, plan_);
 }
 
 void Engine::fill_remembered(ConfigId c, uint32_t* mask) {
   const size_t num_words = vocabulary_->num_words();
   const auto known = memo_.find(c);
   if (known != memo_.end()) {
-    if (!known->second.copy_to(mask, num_words)) {
-      std::memset(mask, 0, num_words * 4);
-      known->second.add_to(mask);
-    }
+    known->second.write(mask, num_words);
     return;
   }
-  std::memset(mask, 0, num_words * 4);
-  compute(c, mask);
+  plan_.clear();
+  new_doubtful_.clear();
+  const std::span<const FrameId> threads = automaton_->threads(c);
+  for (const FrameId f : std::vector<FrameId>(threads.begin(), threads.end())) add_thread(f, plan_);
+  plan_.write(mask, num_words);
+  check_repeats(c, mask, plan_);
+  if (!new_doubtful_.empty()) {
+    check_tokens(new_doubtful_, c, mask, plan_);
+    doubtful_[c] = new_doubtful_;
+  }
   if (memo_limit_ == 0) return;
-  TokenSet tokens = TokenSet::from_mask(mask, num_words);
-  const size_t bytes = tokens.memory_bytes() + 64;
+  MaskPlan kept = plan_;
+  kept.settle(mask, num_words);
+  const size_t bytes = kept.memory_bytes() + 64;
   if (memo_bytes_ + bytes > memo_limit_) {  // start over: cheaper than keeping an order of use
     memo_.clear();
     memo_bytes_ = 0;
     if (bytes > memo_limit_) return;
   }
   memo_bytes_ += bytes;
-  memo_.emplace(c, std::move(tokens));
-}
-
-void Engine::compute(ConfigId c, uint32_t* mask) {
-  const std::span<const FrameId> threads = automaton_->threads(c);
-  std::vector<TokenId> doubtful;
-  for (const FrameId f : std::vector<FrameId>(threads.begin(), threads.end())) add_thread(f, mask, doubtful);
-  if (!doubtful.empty()) doubtful_[c] = std::move(doubtful);
-  check_repeats(c, mask);
+  memo_.emplace(c, std::move(kept));
 }
 
 // mask_step takes a key that it has not followed letter by letter for a new one, and an item likewise, so it can let through a token
 // that writes the same new key or item twice. A token that repeats a key has at least three quotes. There are few such tokens, and
 // hardly any is ever allowed.
-void Engine::check_repeats(ConfigId c, uint32_t* mask) {
-  check_tokens(vocabulary_->many_quotes(), c, mask);
-  if (automaton_->has_unique_arrays()) check_tokens(vocabulary_->item_pairs(), c, mask);
-  check_doubtful(c, c, mask);
+void Engine::check_repeats(ConfigId c, uint32_t* mask, MaskPlan& plan) {
+  check_tokens(vocabulary_->many_quotes(), c, mask, plan);
+  if (automaton_->has_unique_arrays()) check_tokens(vocabulary_->item_pairs(), c, mask, plan);
 }
 
 // The tokens whose fate depends on a text that `alike`, whose mask is at hand, has forgotten.
-void Engine::check_doubtful(ConfigId c, ConfigId alike, uint32_t* mask) {
+void Engine::check_doubtful(ConfigId c, ConfigId alike, uint32_t* mask, MaskPlan& plan) {
   const auto doubtful = doubtful_.find(alike);
-  if (doubtful != doubtful_.end()) check_tokens(std::vector<TokenId>(doubtful->second), c, mask);
+  if (doubtful != doubtful_.end()) check_tokens(std::vector<TokenId>(doubtful->second), c, mask, plan);
 }
 
-void Engine::check_tokens(const std::vector<TokenId>& tokens, ConfigId c, uint32_t* mask) {
+void Engine::check_tokens(const std::vector<TokenId>& tokens, ConfigId c, uint32_t* mask, MaskPlan& plan) {
   for (const TokenId token : tokens) {
     if (!has_token(mask, token)) continue;
     ConfigId at = c;
@@ -118,189 +114,209 @@ void Engine::check_tokens(const std::vector<TokenId>& tokens, ConfigId c, uint32
       at = automaton_->step(at, static_cast<uint8_t>(byte));
       if (at == Automaton::kDead) break;
     }
-    if (at == Automaton::kDead) clear_token(mask, token);
+    if (at != Automaton::kDead) continue;
+    clear_token(mask, token);
+    plan.take_out(token);
   }
 }
 
-void Engine::add_thread(FrameId id, uint32_t* mask, std::vector<TokenId>& doubtful) {
+void Engine::add_thread(FrameId id, MaskPlan& plan) {
   const Frame f = automaton_->frame(id);
   switch (f.kind) {
     case FrameKind::kTerminal:
-      add_terminal(f.state, f.parent, mask);
+      add_table(f.state, 0, automaton_->resume(f.parent), plan);
       return;
     case FrameKind::kKey:
-      add_key(id, mask);
+      add_key(id, plan);
       return;
     case FrameKind::kWatched:
-      add_watched(f, id, mask, doubtful);
+      add_watched(f, id, plan);
       return;
     case FrameKind::kMemberBefore:
-      add_place(f, grammar_->key_separator.size() - 1, mask);
+      add_place(f, grammar_->key_separator.size() - 1, plan);
       return;
     case FrameKind::kMemberNext:
     case FrameKind::kItemNext:
-      add_place(f, grammar_->item_separator.size() - 1, mask);
+      add_place(f, grammar_->item_separator.size() - 1, plan);
       return;
     default:
-      add_place(f, 0, mask);
+      add_place(f, 0, plan);
       return;
   }
 }
 
 // A place where a run of whitespace may stand, and then a value, a key, or punctuation. The run is looked up in the vocabulary; what comes
 // behind it is asked of the place without any run.
-void Engine::add_place(const Frame& f, size_t tail_size, uint32_t* mask) {
+void Engine::add_place(const Frame& f, size_t tail_size, MaskPlan& plan) {
   if (f.sub < tail_size) {  // the literal tail of a separator comes first
-    walk(vocabulary_->trie(), automaton_->config_of(automaton_->intern(f)), mask, nullptr);
+    walk(vocabulary_->trie(), automaton_->config_of(automaton_->intern(f)), plan, nullptr);
     return;
   }
   const WhitespaceRuns& runs = vocabulary_->whitespace_runs();
   const uint32_t used = f.sub - static_cast<uint32_t>(tail_size);
   const uint32_t run = grammar_->max_whitespace == kNone ? kNone : grammar_->max_whitespace - used;
   for (size_t n = 1; n < runs.pure.size() && n <= run; ++n) {
-    for (const TokenId token : runs.pure[n]) set_token(mask, token);
+    for (const TokenId token : runs.pure[n]) plan.set(token);
   }
   Frame place = f;
   place.sub = static_cast<uint32_t>(tail_size);
   ByteSet walked = kPunctuation;
   switch (f.kind) {
     case FrameKind::kRootBefore:
-      add_value(grammar_->root, {FrameKind::kRootValue, 0, 0, 0, 0}, run, mask);
+      add_value(grammar_->root, {FrameKind::kRootValue, 0, 0, 0, 0}, run, plan);
       break;
     case FrameKind::kMemberBefore:
-      add_value(f.extra, {FrameKind::kMemberValue, 0, f.state, 0, f.parent}, run, mask);
+      add_value(f.extra, {FrameKind::kMemberValue, 0, f.state, 0, f.parent}, run, plan);
       break;
     case FrameKind::kItemNext:
     case FrameKind::kArrayOpen: {
       Containers& containers = automaton_->containers();
       const std::vector<Containers::Entry> entries = containers.entries(f.state, containers.item_class(f.state));
       for (const Containers::Entry& entry : entries) {
-        add_value(entry.value, {FrameKind::kItemValue, 0, entry.next, 0, f.parent}, run, mask);
+        add_value(entry.value, {FrameKind::kItemValue, 0, entry.next, 0, f.parent}, run, plan);
       }
       break;
     }
     case FrameKind::kObjectOpen:
     case FrameKind::kMemberNext:
-      if (!add_first_keys(place, run, mask)) walked.insert('"');
+      if (!add_first_keys(place, run, plan)) walked.insert('"');
       break;
     default:
       break;
   }
   const ConfigId config = automaton_->config_of(automaton_->intern(place));
-  for_each_trie(run, [&](const Trie& trie) { walk(trie, config, mask, &walked); });
+  for (const Trie* trie : tries(run)) walk(*trie, config, plan, &walked);
 }
 
 // Scalars by their tables: with the run of whitespace in front, so that these tables serve every place alike.
-void Engine::add_value(NodeId node, const Frame& waiting, uint32_t run, uint32_t* mask) {
+void Engine::add_value(NodeId node, const Frame& waiting, uint32_t run, MaskPlan& plan) {
   const Automaton::Starts& starts = automaton_->starts(node);
   if (starts.terminals.empty()) return;
   const ConfigId rest = automaton_->resume(automaton_->intern(waiting));
-  for (const ExprId e : starts.terminals) {
-    add_table(run == 0 ? e : automaton_->expressions().concat(whitespace_run(run), e), rest, mask);
+  for (const ExprId e : starts.terminals) add_table(e, run, rest, plan);
+}
+
+uint32_t Engine::longest_run(uint32_t run) const {
+  return std::min<uint32_t>(run, static_cast<uint32_t>(vocabulary_->whitespace_runs().rests.size()));
+}
+
+std::vector<const Trie*> Engine::tries(uint32_t run) const {
+  std::vector<const Trie*> result{&vocabulary_->trie()};
+  const WhitespaceRuns& runs = vocabulary_->whitespace_runs();
+  if (run >= runs.rests.size()) {
+    result.push_back(&runs.all_rests);
+  } else {
+    for (uint32_t n = 1; n <= run; ++n) result.push_back(&runs.rests[n]);
   }
+  return result;
 }
 
-// The expression of at most `run` bytes of whitespace.
-ExprId Engine::whitespace_run(uint32_t run) {
-  return automaton_->expressions().repeat(automaton_->expressions().make_class(kWhitespace), 0, run);
-}
-
-void Engine::add_terminal(ExprId e, FrameId parent, uint32_t* mask) { add_table(e, automaton_->resume(parent), mask); }
-
-// ORs in the tokens allowed in terminal state `e`, when `rest` is what follows the terminal.
-void Engine::add_table(ExprId e, ConfigId rest, uint32_t* mask) {
-  const ExpressionPool::CountedRun* run = nullptr;
-  const TerminalTable* counted = counted_table(e, run);
-  if (counted != nullptr) {
-    add_counted(*counted, *run, e, rest, mask);
+void Engine::add_table(ExprId e, uint32_t run, ConfigId rest, MaskPlan& plan) {
+  const ExpressionPool::CountedRun* counted = nullptr;
+  if (const std::shared_ptr<const TerminalTable> t = counted_table(e, run, counted); t != nullptr) {
+    add_counted(t, *counted, rest, plan);
     return;
   }
-  const TerminalTable& t = table(e);
-  t.inside.add_to(mask);
-  walk(t.residual, rest, mask, nullptr);
+  const std::shared_ptr<const TerminalTable> t = table(e, run);
+  if (t->cover != nullptr) plan.add(t->cover, t->cover->tokens);
+  plan.add(t, t->inside);
+  walk(*t->residual, rest, plan, nullptr);
 }
 
-void Engine::add_counted(const TerminalTable& t, const ExpressionPool::CountedRun& run, ExprId e, ConfigId rest, uint32_t* mask) {
-  // Tokens that need up to `sure` units can be completed within the bound; those that need more are tried one by one.
-  const uint32_t sure = run.maximum == kNone ? kNone : run.maximum - run.slack;
-  if (sure >= t.max_need) {
-    t.inside.add_to(mask);
-  } else if (sure < t.at_most.size()) {
-    t.at_most[sure].add_to(mask);
-  } else {
-    for (uint32_t need = 0; need <= sure; ++need) {
-      if (need + 1 == t.at_most.size()) t.at_most[need].add_to(mask);
-      if (need < t.at_most.size()) continue;
-      for (const TokenId token : t.by_need[need]) set_token(mask, token);
+void Engine::add_counted(const std::shared_ptr<const TerminalTable>& table, const ExpressionPool::CountedRun& run, ConfigId rest,
+                         MaskPlan& plan) {
+  const TerminalTable& t = *table;
+  if (t.cover != nullptr) {
+    const uint32_t sure = run.maximum == kNone ? kNone : run.maximum - t.missing;
+    plan.add(t.cover, t.cover->tokens, vocabulary_->plain_up_to(sure));
+    if (t.missing > 0 && sure != kNone) {
+      const std::vector<std::vector<TokenId>>& by_length = vocabulary_->plain_by_length();
+      for (size_t length = sure + 1; length < by_length.size() && length <= run.maximum; ++length) {
+        for (const TokenId token : by_length[length]) {
+          if (!has_token(t.cover->tokens.words().data(), token)) continue;
+          if (units_needed(automaton_->expressions(), run, vocabulary_->text(token)) <= run.maximum) plan.set(token);
+        }
+      }
     }
   }
-  if (sure < t.max_need) {
-    ExpressionPool& pool = automaton_->expressions();
-    for (uint32_t need = sure + 1; need <= run.maximum && need <= t.max_need; ++need) {
-      for (const TokenId token : t.by_need[need]) {
-        ExprId state = e;
-        for (const char byte : vocabulary_->text(token)) state = pool.step(state, static_cast<uint8_t>(byte));
-        if (state != ExpressionPool::kEmpty) set_token(mask, token);
-      }
+  plan.add(table, t.by_length, vocabulary_->plain_up_to(run.maximum));
+  if (t.by_need.size() <= size_t{run.maximum} + 1) {
+    plan.add(table, t.inside);
+  } else {
+    for (uint32_t need = 0; need <= run.maximum; ++need) {
+      for (const TokenId token : t.by_need[need]) plan.set(token);
     }
   }
   const uint32_t max_units = t.exits.empty() ? 0 : t.exits.back().units;
   if (run.minimum == 0 && run.maximum >= max_units) {
-    for (const TokenId token : t.exit_tokens) set_token(mask, token);
-    walk(t.residual, rest, mask, nullptr);
+    for (const TokenId token : t.exit_tokens) plan.set(token);
+    walk(*t.residual, rest, plan, nullptr);
     return;
   }
   for (const TerminalTable::Exit& exit : t.exits) {
     if (exit.units < run.minimum || exit.units > run.maximum) continue;
-    for (const TokenId token : exit.tokens) set_token(mask, token);
-    walk(exit.residual, rest, mask, nullptr);
+    for (const TokenId token : exit.tokens) plan.set(token);
+    walk(exit.residual, rest, plan, nullptr);
   }
 }
 
-const TerminalTable& Engine::table(ExprId e) {
-  std::shared_ptr<const TerminalTable>& entry = tables_[e];
+const std::shared_ptr<const TerminalTable>& Engine::table(ExprId e, uint32_t run) {
+  run = longest_run(run);
+  std::shared_ptr<const TerminalTable>& entry = tables_[(uint64_t{e} << 32) | run];
   if (entry == nullptr) {
-    const Hash128 key = automaton_->expressions().content_hash(e);
+    Hash128 key = automaton_->expressions().content_hash(e);
+    key.feed(run);
     entry = vocabulary_->find_table(key);
-    if (entry == nullptr) entry = vocabulary_->add_table(key, build_table(automaton_->expressions(), e, *vocabulary_));
+    if (entry == nullptr) {
+      entry = vocabulary_->add_table(key, build_table(automaton_->expressions(), e, *vocabulary_, tries(run)));
+    }
   }
-  return *entry;
+  return entry;
 }
 
-// The table of the counted run that `e` is in, or null if it is in none that can be counted.
-const TerminalTable* Engine::counted_table(ExprId e, const ExpressionPool::CountedRun*& run) {
+std::shared_ptr<const TerminalTable> Engine::counted_table(ExprId e, uint32_t run, const ExpressionPool::CountedRun*& counted) {
   ExpressionPool& pool = automaton_->expressions();
-  auto found = counted_.find(e);
+  run = longest_run(run);
+  auto found = counted_.find((uint64_t{e} << 32) | run);
   if (found == counted_.end()) {
     auto entry = std::make_pair(pool.counted_run(e), std::shared_ptr<const TerminalTable>());
-    // Near the limit of an intersection too many tokens would have to be tried: its states have tables of their own there.
-    constexpr uint32_t kFarEnough = 16;
-    if (entry.first.slack > 0 && entry.first.maximum < entry.first.slack + kFarEnough) entry.first.found = false;
     if (entry.first.found) {
       Hash128 key = pool.content_hash(entry.first.state);
       key.feed(pool.content_hash(entry.first.counter));
       key.feed(pool.content_hash(entry.first.rest));
       key.feed(uint64_t{0xc0047edULL});
+      key.feed(run);
       entry.second = vocabulary_->find_table(key);
       if (entry.second == nullptr) {
-        entry.second = vocabulary_->add_table(key, build_counted_table(pool, entry.first, *vocabulary_));
+        entry.second = vocabulary_->add_table(key, build_counted_table(pool, entry.first, *vocabulary_, tries(run)));
       }
     }
-    found = counted_.emplace(e, std::move(entry)).first;
+    found = counted_.emplace((uint64_t{e} << 32) | run, std::move(entry)).first;
   }
-  const auto& [counted, table] = found->second;
-  run = &counted;
-  return table != nullptr && table->countable ? table.get() : nullptr;
+  counted = &found->second.first;
+  const std::shared_ptr<const TerminalTable>& table = found->second.second;
+  return table != nullptr && table->countable ? table : nullptr;
 }
 
-// Joint descent of trie and automaton: sets the tokens of `trie` that `from` accepts.
-void Engine::walk(const Trie& trie, ConfigId from, uint32_t* mask, const ByteSet* first_bytes) {
+void Engine::walk(const Trie& trie, ConfigId from, MaskPlan& plan, const ByteSet* first_bytes) {
   if (from == Automaton::kDead || trie.size() == 0) return;
   if (stack_.size() < trie.max_depth() + 1) stack_.resize(trie.max_depth() + 1);
   stack_[0] = {from, automaton_->first_bytes(from)};
   if (first_bytes != nullptr) stack_[0].bytes.intersect(*first_bytes);
-  for (uint32_t i = 0; i < trie.size();) {
-    const uint32_t depth = trie.depth(i);
+  trie.for_each_root(ByteSet(stack_[0].bytes), [&](uint32_t begin, uint32_t end) { walk_range(trie, begin, end, 0, plan); });
+}
+
+void Engine::walk_below(const Trie& trie, uint32_t node, ConfigId from, MaskPlan& plan) {
+  if (from == Automaton::kDead || trie.end(node) == node + 1) return;
+  if (stack_.size() < trie.max_depth() + 1) stack_.resize(trie.max_depth() + 1);
+  stack_[0] = {from, automaton_->first_bytes(from)};
+  walk_range(trie, node + 1, trie.end(node), trie.depth(node) + 1, plan);
+}
+
+// Nodes [begin, end), whose first has depth `top`: from the place on top of the stack.
+void Engine::walk_range(const Trie& trie, uint32_t begin, uint32_t end, uint32_t top, MaskPlan& plan) {
+  for (uint32_t i = begin; i < end;) {
+    const uint32_t depth = trie.depth(i) - top;
     const uint8_t byte = trie.byte(i);
     if (!stack_[depth].bytes.contains(byte)) {
       i = trie.end(i);
@@ -311,7 +327,7 @@ void Engine::walk(const Trie& trie, ConfigId from, uint32_t* mask, const ByteSet
       i = trie.end(i);
       continue;
     }
-    set_tokens(trie, trie.first_token(i), trie.first_token(i + 1), mask);
+    for (uint32_t t = trie.first_token(i); t < trie.first_token(i + 1); ++t) plan.set(trie.token(t));
     if (trie.end(i) != i + 1) stack_[depth + 1] = {next, automaton_->first_bytes(next)};
     ++i;
   }

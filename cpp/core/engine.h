@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "automaton.h"
+#include "mask_plan.h"
 #include "name_table.h"
 #include "terminal_table.h"
 #include "vocabulary.h"
@@ -58,62 +59,76 @@ class Engine {
   };
 
   void fill_remembered(ConfigId c, uint32_t* mask);
-  void compute(ConfigId c, uint32_t* mask);
-  void add_thread(FrameId f, uint32_t* mask, std::vector<TokenId>& doubtful);
-  void add_terminal(ExprId e, FrameId parent, uint32_t* mask);
-  void add_counted(const TerminalTable& table, const ExpressionPool::CountedRun& run, ExprId e, ConfigId rest, uint32_t* mask);
-  void add_table(ExprId e, ConfigId rest, uint32_t* mask);
-  void add_place(const Frame& f, size_t tail_size, uint32_t* mask);
-  void add_value(NodeId node, const Frame& waiting, uint32_t run, uint32_t* mask);
-  ExprId whitespace_run(uint32_t run);
-  // Calls visit(trie) for the tries of what may follow here: all tokens, and what is behind a run of at most `run` bytes of whitespace.
-  template <class Visit>
-  void for_each_trie(uint32_t run, Visit visit) {
-    visit(vocabulary_->trie());
-    const WhitespaceRuns& runs = vocabulary_->whitespace_runs();
-    if (run >= runs.rests.size()) {
-      visit(runs.all_rests);
-      return;
-    }
-    for (uint32_t n = 1; n <= run; ++n) visit(runs.rests[n]);
-  }
+  // Each adds the tokens of one thread, or a part of them, to `plan`.
+  void add_thread(FrameId f, MaskPlan& plan);
+  void add_counted(const std::shared_ptr<const TerminalTable>& table, const ExpressionPool::CountedRun& run, ConfigId rest,
+                   MaskPlan& plan);
+  // The tokens allowed in terminal state `e` behind at most `run` bytes of whitespace, when `rest` is what follows the terminal.
+  void add_table(ExprId e, uint32_t run, ConfigId rest, MaskPlan& plan);
+  void add_place(const Frame& f, size_t tail_size, MaskPlan& plan);
+  void add_value(NodeId node, const Frame& waiting, uint32_t run, MaskPlan& plan);
+  // The tries of what may follow at a place: all tokens, and what is behind a run of at most `run` bytes of whitespace.
+  std::vector<const Trie*> tries(uint32_t run) const;
+  uint32_t longest_run(uint32_t run) const;  // the same runs of whitespace, by a smaller number
   // engine_keys.cpp
-  void add_key(FrameId f, uint32_t* mask);
-  bool add_first_keys(const Frame& place, uint32_t run, uint32_t* mask);
+  void add_key(FrameId f, MaskPlan& plan);
+  bool add_first_keys(const Frame& place, uint32_t run, MaskPlan& plan);
   void add_names(const Trie& trie, RegisterId reg, const NameRange& range, bool before_quote, FrameId parent, bool over_patterns,
-                 uint32_t* mask);
+                 MaskPlan& plan);
   const NameTable& name_table(const Trie& trie, NodeId node, const NameRange& range, bool before_quote);
   bool has_finite_pattern(const KeyPosition& k);
-  void clear_used(const Trie& trie, RegisterId reg, const KeyPosition& k, bool before_quote, uint32_t* mask);
-  void walk(const Trie& trie, ConfigId from, uint32_t* mask, const ByteSet* first_bytes);
-  void walk_exact_keys(FrameId f, uint32_t* mask);
-  void check_repeats(ConfigId c, uint32_t* mask);
-  void check_doubtful(ConfigId c, ConfigId alike, uint32_t* mask);
-  void check_tokens(const std::vector<TokenId>& tokens, ConfigId c, uint32_t* mask);
+  void take_out_used(const Trie& trie, RegisterId reg, const KeyPosition& k, bool before_quote, MaskPlan& plan);
+  // Adds what `make` adds, whose taking out concerns nothing else.
+  template <class Make>
+  void add_apart(MaskPlan& plan, Make make) {
+    if (plan.empty()) {
+      make(plan);
+      return;
+    }
+    MaskPlan apart;
+    make(apart);
+    scratch_.resize(vocabulary_->num_words());
+    apart.write(scratch_.data(), scratch_.size());
+    auto tokens = std::make_shared<const TokenSet>(TokenSet::from_mask(scratch_.data(), scratch_.size()));
+    plan.add(tokens, *tokens);
+  }
+  // Joint descent of trie and automaton: adds the tokens that `from` accepts, of the whole trie or of what is below one node.
+  void walk(const Trie& trie, ConfigId from, MaskPlan& plan, const ByteSet* first_bytes);
+  void walk_below(const Trie& trie, uint32_t node, ConfigId from, MaskPlan& plan);
+  void walk_range(const Trie& trie, uint32_t begin, uint32_t end, uint32_t top, MaskPlan& plan);
+  void walk_exact_keys(FrameId f, MaskPlan& plan);
+  // Take out of the mask, and of its plan, tokens that `c` does not accept letter by letter.
+  void check_repeats(ConfigId c, uint32_t* mask, MaskPlan& plan);
+  void check_doubtful(ConfigId c, ConfigId alike, uint32_t* mask, MaskPlan& plan);
+  void check_tokens(const std::vector<TokenId>& tokens, ConfigId c, uint32_t* mask, MaskPlan& plan);
   // engine_unique.cpp
-  void add_watched(const Frame& watch, FrameId id, uint32_t* mask, std::vector<TokenId>& doubtful);
-  void clear_barred(const Trie& trie, ConfigId from, ConfigId plain, uint32_t* mask, std::vector<TokenId>& doubtful);
+  void add_watched(const Frame& watch, FrameId id, MaskPlan& plan);
+  void take_out_barred(const Trie& trie, ConfigId from, ConfigId plain, MaskPlan& plan);
   ByteSet doubtful_bytes(ConfigId c, ConfigId plain);
   bool is_settled(ConfigId c, ConfigId plain);
   bool is_doubtful(ConfigId c);
-  const TerminalTable& table(ExprId e);
-  const TerminalTable* counted_table(ExprId e, const ExpressionPool::CountedRun*& run);
+  const std::shared_ptr<const TerminalTable>& table(ExprId e, uint32_t run);
+  // Null if `e` is in no counted run that can be counted.
+  std::shared_ptr<const TerminalTable> counted_table(ExprId e, uint32_t run, const ExpressionPool::CountedRun*& counted);
 
   std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<const Vocabulary> vocabulary_;
   std::mutex mutex_;
   std::unique_ptr<Automaton> automaton_;
-  std::unordered_map<ExprId, std::shared_ptr<const TerminalTable>> tables_;
-  std::unordered_map<ExprId, std::pair<ExpressionPool::CountedRun, std::shared_ptr<const TerminalTable>>> counted_;
+  // By expression and run of whitespace.
+  std::unordered_map<uint64_t, std::shared_ptr<const TerminalTable>> tables_;
+  std::unordered_map<uint64_t, std::pair<ExpressionPool::CountedRun, std::shared_ptr<const TerminalTable>>> counted_;
   std::unordered_map<Hash128, std::unique_ptr<const NameTable>, Hash128Hasher> name_tables_;
   size_t name_table_bytes_ = 0;
-  std::unordered_map<ConfigId, TokenSet> memo_;
+  std::unordered_map<ConfigId, MaskPlan> memo_;
   size_t memo_bytes_ = 0;
   size_t memo_limit_ = size_t{64} << 20;
   // By configuration: tokens that may hold two equal items, to be tried with the true text.
   std::unordered_map<ConfigId, std::vector<TokenId>> doubtful_;
+  std::vector<TokenId> new_doubtful_;  // of the mask that is being computed
   std::vector<Place> stack_;
-  std::vector<uint32_t> scratch_;  // one mask, for threads whose tokens are not simply added
+  MaskPlan plan_;                  // of the mask that is being computed
+  std::vector<uint32_t> scratch_;  // one mask
 };
 
 }  // namespace gd

@@ -6,6 +6,14 @@
 #include "engine.h"
 
 namespace gd {
+namespace {
+
+// All tokens at and below a node.
+void take_out_tokens(const Trie& trie, uint32_t node, MaskPlan& plan) {
+  for (uint32_t t = trie.first_token(node); t < trie.first_token(trie.end(node)); ++t) plan.take_out(trie.token(t));
+}
+
+}  // namespace
 
 bool Engine::has_finite_pattern(const KeyPosition& k) {
   const auto patterns = automaton_->key_patterns(k);
@@ -22,63 +30,49 @@ const NameTable& Engine::name_table(const Trie& trie, NodeId node, const NameRan
   key.feed(before_quote ? 1 : 0);
   std::unique_ptr<const NameTable>& entry = name_tables_[key];
   if (entry == nullptr) {
-    entry = std::make_unique<const NameTable>(trie, *vocabulary_, automaton_->containers().sorted_names(node), range, before_quote);
+    entry = std::make_unique<const NameTable>(trie, automaton_->containers().sorted_names(node), range, before_quote);
     name_table_bytes_ += entry->memory_bytes();
   }
   return *entry;
 }
 
-// Adds the tokens that spell allowed names. `over_patterns`: the mask holds what patterns allow, and a key that is a name is none of
+// Adds the tokens that spell allowed names. `over_patterns`: the plan holds what patterns allow, and a key that is a name is none of
 // them, so what completes a name is taken out first.
 void Engine::add_names(const Trie& trie, RegisterId reg, const NameRange& range, bool before_quote, FrameId parent,
-                       bool over_patterns, uint32_t* mask) {
+                       bool over_patterns, MaskPlan& plan) {
   if (range.empty()) return;
   Containers& containers = automaton_->containers();
   const NodeId node = containers[reg].node;
   const NameTable& table = name_table(trie, node, range, before_quote);
   const std::vector<uint64_t>& allowed = containers.menu(reg).names;
   for (const NameTable::Inside& in : table.inside) {
-    if (any_bit(allowed, in.low, in.high)) set_token(mask, in.token);
+    if (any_bit(allowed, in.low, in.high)) plan.set(in.token);
   }
   for (const NameTable::Exit& exit : table.exits) {
-    if (over_patterns) {
-      for (const TokenId token : exit.tokens) clear_token(mask, token);
-      clear_tokens(exit.rests, 0, exit.rests.first_token(exit.rests.size()), mask);
-    }
+    const uint32_t below = trie.first_token(exit.quote + 1);
+    if (over_patterns) take_out_tokens(trie, exit.quote, plan);
     if (!any_bit(allowed, exit.name, exit.name + 1)) continue;
-    for (const TokenId token : exit.tokens) set_token(mask, token);
-    if (exit.rests.size() > 0) walk(exit.rests, automaton_->closed_name(reg, exit.name, parent), mask, nullptr);
+    for (uint32_t t = trie.first_token(exit.quote); t < below; ++t) plan.set(trie.token(t));
+    if (trie.end(exit.quote) > exit.quote + 1) {
+      walk_below(trie, exit.quote, automaton_->closed_name(reg, exit.name, parent), plan);
+    }
   }
 }
 
 // Takes out the tokens that complete a used key: what a pattern allows, less what is there already.
-void Engine::clear_used(const Trie& trie, RegisterId reg, const KeyPosition& k, bool before_quote, uint32_t* mask) {
+void Engine::take_out_used(const Trie& trie, RegisterId reg, const KeyPosition& k, bool before_quote, MaskPlan& plan) {
   Containers& containers = automaton_->containers();
   for (const TextId used : containers.used_texts(reg)) {
     if (!containers.texts().is_prefix(k.text, used)) continue;
     std::string path;
     if (before_quote) path.push_back('"');
     path.append(containers.texts().suffix(used, k.depth)).push_back('"');
-    uint32_t low = 0;
-    uint32_t high = trie.size();
-    uint32_t node = kNone;
-    for (const char c : path) {
-      node = kNone;
-      for (uint32_t i = low; i < high; i = trie.end(i)) {
-        if (trie.byte(i) != static_cast<uint8_t>(c)) continue;
-        node = i;
-        break;
-      }
-      if (node == kNone) break;
-      low = node + 1;
-      high = trie.end(node);
-    }
-    if (node != kNone) clear_tokens(trie, trie.first_token(node), trie.first_token(trie.end(node)), mask);
+    if (const uint32_t node = trie.find(path); node != trie.size()) take_out_tokens(trie, node, plan);
   }
 }
 
 // A place where a key begins, behind at most `run` bytes of whitespace. False: not done, it has to be walked.
-bool Engine::add_first_keys(const Frame& place, uint32_t run, uint32_t* mask) {
+bool Engine::add_first_keys(const Frame& place, uint32_t run, MaskPlan& plan) {
   Containers& containers = automaton_->containers();
   const KeyId first = automaton_->first_key(place.state);
   if (first == kNone) return true;
@@ -86,59 +80,57 @@ bool Engine::add_first_keys(const Frame& place, uint32_t run, uint32_t* mask) {
   if (has_finite_pattern(k)) return false;
   const NameRange names{0, static_cast<uint32_t>(containers.sorted_names(containers[place.state].node).size()), 0};
   if (k.patterns == 0) {
-    for_each_trie(run, [&](const Trie& trie) { add_names(trie, place.state, names, true, place.parent, false, mask); });
+    for (const Trie* trie : tries(run)) add_names(*trie, place.state, names, true, place.parent, false, plan);
     return true;
   }
-  ExpressionPool& pool = automaton_->expressions();
-  scratch_.assign(vocabulary_->num_words(), 0);
-  const ExprId quote = pool.literal_byte('"');
-  for (const auto& [pattern, state] : std::vector(automaton_->key_patterns(k).begin(), automaton_->key_patterns(k).end())) {
-    const ExprId key = pool.concat(quote, pool.concat(state, quote));
-    add_table(run == 0 ? key : pool.concat(whitespace_run(run), key), automaton_->closed_key(place.state, pattern, place.parent),
-              scratch_.data());
-  }
-  for_each_trie(run, [&](const Trie& trie) {
-    clear_used(trie, place.state, k, true, scratch_.data());
-    add_names(trie, place.state, names, true, place.parent, true, scratch_.data());
+  add_apart(plan, [&](MaskPlan& keys) {
+    ExpressionPool& pool = automaton_->expressions();
+    const ExprId quote = pool.literal_byte('"');
+    for (const auto& [pattern, state] : std::vector(automaton_->key_patterns(k).begin(), automaton_->key_patterns(k).end())) {
+      add_table(pool.concat(quote, pool.concat(state, quote)), run, automaton_->closed_key(place.state, pattern, place.parent),
+                keys);
+    }
+    for (const Trie* trie : tries(run)) {
+      take_out_used(*trie, place.state, k, true, keys);
+      add_names(*trie, place.state, names, true, place.parent, true, keys);
+    }
   });
-  // The run of whitespace alone is the caller's; the tables have added it again, which changes nothing.
-  for (size_t w = 0; w < scratch_.size(); ++w) mask[w] |= scratch_[w];
   return true;
 }
 
 // Inside a key.
-void Engine::add_key(FrameId id, uint32_t* mask) {
+void Engine::add_key(FrameId id, MaskPlan& plan) {
   const Frame f = automaton_->frame(id);
   const KeyPosition k = automaton_->key(f.extra);
   const Trie& trie = vocabulary_->trie();
   const NameRange names{k.low, k.high, k.depth};
   if (k.patterns == 0) {
-    add_names(trie, f.state, names, false, f.parent, false, mask);
+    add_names(trie, f.state, names, false, f.parent, false, plan);
     return;
   }
   ExpressionPool& pool = automaton_->expressions();
-  scratch_.assign(vocabulary_->num_words(), 0);
-  bool endless = false;
-  for (const auto& [pattern, state] : std::vector(automaton_->key_patterns(k).begin(), automaton_->key_patterns(k).end())) {
-    if (pool.num_strings(state) < ExpressionPool::kManyStrings) continue;
-    endless = true;
-    add_table(pool.concat(state, pool.literal_byte('"')), automaton_->closed_key(f.state, pattern, f.parent), scratch_.data());
-  }
-  if (!endless) {
-    walk(trie, automaton_->config_of(id), mask, nullptr);
+  const std::vector patterns(automaton_->key_patterns(k).begin(), automaton_->key_patterns(k).end());
+  const auto is_endless = [&](const auto& pattern) { return pool.num_strings(pattern.second) >= ExpressionPool::kManyStrings; };
+  if (std::none_of(patterns.begin(), patterns.end(), is_endless)) {
+    walk(trie, automaton_->config_of(id), plan, nullptr);
     return;
   }
-  if (has_finite_pattern(k)) {
-    walk_exact_keys(id, scratch_.data());
-  } else {
-    clear_used(trie, f.state, k, false, scratch_.data());
-    add_names(trie, f.state, names, false, f.parent, true, scratch_.data());
-  }
-  for (size_t w = 0; w < scratch_.size(); ++w) mask[w] |= scratch_[w];
+  add_apart(plan, [&](MaskPlan& keys) {
+    for (const auto& [pattern, state] : patterns) {
+      if (!is_endless(std::make_pair(pattern, state))) continue;
+      add_table(pool.concat(state, pool.literal_byte('"')), 0, automaton_->closed_key(f.state, pattern, f.parent), keys);
+    }
+    if (has_finite_pattern(k)) {
+      walk_exact_keys(id, keys);
+    } else {
+      take_out_used(trie, f.state, k, false, keys);
+      add_names(trie, f.state, names, false, f.parent, true, keys);
+    }
+  });
 }
 
 // Where a finite pattern is alive, every key is followed letter by letter.
-void Engine::walk_exact_keys(FrameId id, uint32_t* mask) {
+void Engine::walk_exact_keys(FrameId id, MaskPlan& plan) {
   const Frame f = automaton_->frame(id);
   const Trie& trie = vocabulary_->trie();
   struct Place {
@@ -174,11 +166,11 @@ void Engine::walk_exact_keys(FrameId id, uint32_t* mask) {
       live = to.config != Automaton::kDead;
     }
     if (!live) {
-      clear_tokens(trie, trie.first_token(i), trie.first_token(trie.end(i)), mask);
+      take_out_tokens(trie, i, plan);
       i = trie.end(i);
       continue;
     }
-    set_tokens(trie, trie.first_token(i), trie.first_token(i + 1), mask);
+    for (uint32_t t = trie.first_token(i); t < trie.first_token(i + 1); ++t) plan.set(trie.token(t));
     if (trie.end(i) != i + 1) {
       to.bytes = to.key != kNone ? automaton_->exact_bytes(f.state, automaton_->key(to.key)) : automaton_->first_bytes(to.config);
       places[depth + 1] = to;

@@ -7,33 +7,34 @@
 
 namespace gd {
 
-void Engine::add_watched(const Frame& watch, FrameId id, uint32_t* mask, std::vector<TokenId>& doubtful) {
-  Uniqueness& uniqueness = automaton_->uniqueness();
-  std::vector<uint32_t> own(vocabulary_->num_words());
-  const ConfigId plain = automaton_->config_of(automaton_->forget_key(watch.extra));
-  fill_remembered(plain, own.data());
-  const Frame inner = automaton_->frame(watch.extra);
-  const ConfigId config = automaton_->config_of(id);
-  if (inner.kind == FrameKind::kTerminal && uniqueness.is_plenty(watch)) {
-    // Tokens that end the scalar: what comes behind it is the same for every text that equals no earlier item.
-    std::vector<FrameId> behind;
-    uniqueness.close_fresh(watch, behind);
-    const ConfigId rest = automaton_->config_of(std::move(behind));
-    const ExpressionPool::CountedRun* run = nullptr;
-    const TerminalTable* counted = counted_table(inner.state, run);
-    const Trie& residual = counted != nullptr ? counted->residual : table(inner.state).residual;
-    clear_barred(residual, rest, automaton_->resume(inner.parent), own.data(), doubtful);
-  }
-  if (!is_settled(config, plain)) clear_barred(vocabulary_->trie(), config, plain, own.data(), doubtful);
-  for (size_t w = 0; w < own.size(); ++w) mask[w] |= own[w];
+void Engine::add_watched(const Frame& watch, FrameId id, MaskPlan& plan) {
+  const FrameId inner_id = automaton_->forget_key(watch.extra);
+  add_apart(plan, [&](MaskPlan& own) {
+    add_thread(inner_id, own);
+    Uniqueness& uniqueness = automaton_->uniqueness();
+    const Frame inner = automaton_->frame(watch.extra);
+    const ConfigId config = automaton_->config_of(id);
+    const ConfigId plain = automaton_->config_of(inner_id);
+    if (inner.kind == FrameKind::kTerminal && uniqueness.is_plenty(watch)) {
+      // Tokens that end the scalar: what comes behind it is the same for every text that equals no earlier item.
+      std::vector<FrameId> behind;
+      uniqueness.close_fresh(watch, behind);
+      const ConfigId rest = automaton_->config_of(std::move(behind));
+      const ExpressionPool::CountedRun* run = nullptr;
+      std::shared_ptr<const TerminalTable> ends = counted_table(inner.state, 0, run);
+      if (ends == nullptr) ends = table(inner.state, 0);
+      take_out_barred(*ends->residual, rest, automaton_->resume(inner.parent), own);
+    }
+    if (!is_settled(config, plain)) take_out_barred(vocabulary_->trie(), config, plain, own);
+  });
 }
 
-// Clears the tokens of `trie` that `from` does not accept and `plain`, the same without distinctness, does. Those of which that depends
-// on a forgotten text go to `doubtful`.
-void Engine::clear_barred(const Trie& trie, ConfigId from, ConfigId plain, uint32_t* mask, std::vector<TokenId>& doubtful) {
+// Takes out the tokens of `trie` that `from` does not accept and `plain`, the same without distinctness, does. Those of which that
+// depends on a forgotten text become doubtful.
+void Engine::take_out_barred(const Trie& trie, ConfigId from, ConfigId plain, MaskPlan& plan) {
   if (trie.size() == 0 || plain == Automaton::kDead) return;
   if (from == Automaton::kDead) {
-    clear_tokens(trie, 0, trie.first_token(trie.size()), mask);
+    for (uint32_t t = 0; t < trie.first_token(trie.size()); ++t) plan.take_out(trie.token(t));
     return;
   }
   struct Pair {
@@ -52,9 +53,14 @@ void Engine::clear_barred(const Trie& trie, ConfigId from, ConfigId plain, uint3
       continue;
     }
     const ConfigId next = automaton_->mask_step(place.config, byte);
-    if (next == Automaton::kDead) clear_tokens(trie, trie.first_token(i), trie.first_token(trie.end(i)), mask);
     const bool is_open = next != Automaton::kDead && is_doubtful(next);
-    for (uint32_t t = trie.first_token(i); is_open && t < trie.first_token(trie.end(i)); ++t) doubtful.push_back(trie.token(t));
+    for (uint32_t t = trie.first_token(i); (is_open || next == Automaton::kDead) && t < trie.first_token(trie.end(i)); ++t) {
+      if (is_open) {
+        new_doubtful_.push_back(trie.token(t));
+      } else {
+        plan.take_out(trie.token(t));
+      }
+    }
     if (next == Automaton::kDead || is_open || is_settled(next, next_plain)) {
       i = trie.end(i);
       continue;

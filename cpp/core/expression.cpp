@@ -1,6 +1,8 @@
 #include "expression.h"
 
 #include <algorithm>
+#include <bit>
+#include <deque>
 #include <functional>
 #include <queue>
 #include <unordered_set>
@@ -726,7 +728,7 @@ ExpressionPool::CountedRun ExpressionPool::counted_run(ExprId e) {
     const Expr first = exprs_[node.a];
     if (first.kind == Kind::kIntersect && before.empty()) return bounded_intersection(node.a, node.b);
     if (first.kind == Kind::kRepeat && !exprs_[first.a].nullable) {
-      if (first.b == 0 && first.c == kNone) return run;  // nothing to count: an ordinary state
+      if (first.c == kNone ? first.b == 0 : first.c <= 1) return run;  // nothing to count: an ordinary state
       run.found = true;
       run.in_run = before.empty();
       run.unit = first.a;
@@ -742,7 +744,7 @@ ExpressionPool::CountedRun ExpressionPool::counted_run(ExprId e) {
       }
       return run;
     }
-    if (before.size() == 8) return run;  // part of one unit is short; this is something else
+    if (before.size() == 8 || exprs_[node.a].nullable) return run;  // part of one unit is short; this is something else
     before.push_back(node.a);
     at = node.b;
   }
@@ -758,7 +760,7 @@ ExpressionPool::Counter ExpressionPool::counter_of(ExprId e) const {
     last = exprs_[last].b;
   }
   const Expr& repeated = exprs_[last];
-  if (repeated.kind != Kind::kRepeat || exprs_[repeated.a].nullable || (repeated.b == 0 && repeated.c == kNone)) return {};
+  if (repeated.kind != Kind::kRepeat || exprs_[repeated.a].nullable || repeated.c == kNone) return {};
   counter.unit = repeated.a;
   counter.minimum = repeated.b;
   counter.maximum = repeated.c;
@@ -771,14 +773,17 @@ ExpressionPool::CountedRun ExpressionPool::bounded_intersection(ExprId both, Exp
   const std::vector<ExprId> list(parts(exprs_[both]).begin(), parts(exprs_[both]).end());
   Counter counter;
   ExprId counted = kEmpty;
+  int most = 0;
   for (const ExprId part : list) {
     const Counter c = counter_of(part);
-    if (c.unit == kEmpty) continue;
-    if (counted != kEmpty) return {};  // two bounds: their own states
+    if (c.unit == kEmpty || c.minimum != 0) continue;
+    const GroupSet units = unit_characters(repeat(c.unit, 0, kNone));  // of several, what limits most characters
+    if (counted != kEmpty && std::popcount(units) <= most) continue;
     counter = c;
     counted = part;
+    most = std::popcount(units);
   }
-  if (counted == kEmpty || counter.minimum != 0) return {};
+  if (counted == kEmpty) return {};
   CountedRun run;
   run.in_run = counter.in_run;
   run.unit = counter.unit;
@@ -793,61 +798,54 @@ ExpressionPool::CountedRun ExpressionPool::bounded_intersection(ExprId both, Exp
   }
   std::vector<ExprId> unbounded;
   for (const ExprId part : list) unbounded.push_back(part == counted ? run.counter : part);
-  const ExprId language = intersect(std::move(unbounded));
-  const std::optional<uint32_t> missing = most_missing(language);
-  if (!missing.has_value()) return {};
-  run.slack = *missing;
-  run.state = concat(language, rest);
+  run.state = concat(intersect(std::move(unbounded)), rest);
+  run.bounded = true;
   run.found = true;
   return run;
 }
 
-// The most bytes that any state reached from e needs to be complete: an upper bound of the units, too. Nothing if there are many states.
-std::optional<uint32_t> ExpressionPool::most_missing(ExprId e) {
-  constexpr size_t kMostStates = 200;
-  if (const auto known = most_missing_.find(e); known != most_missing_.end()) return known->second;
-  std::vector<ExprId> states{e};
-  std::unordered_map<ExprId, uint32_t> numbers{{e, 0}};
-  std::vector<std::vector<uint32_t>> sources(1);
-  for (uint32_t i = 0; i < states.size() && states.size() <= kMostStates; ++i) {
-    const ExprId* row = transitions(states[i]);
-    ExprId last = kEmpty;
-    bool last_in_alphabet = false;
+// Breadth-first over bytes of the alphabet, where only the first byte of a unit costs something.
+uint32_t ExpressionPool::missing_units(const CountedRun& run, ExprId start, ExprId start_counter) {
+  constexpr size_t kMostStates = 400;
+  const auto key = [](ExprId state, ExprId counter) { return (uint64_t{state} << 32) | counter; };
+  if (const auto known = missing_units_.find(key(start, start_counter)); known != missing_units_.end()) return known->second;
+  // The rest begins with no byte of a unit, so the run may end where one of its first bytes is allowed.
+  ByteSet ends = live_bytes(run.rest);
+  ends.intersect(alphabet_);
+  struct Reached {
+    ExprId state;
+    ExprId counter;
+    uint32_t units;
+  };
+  std::deque<Reached> queue{{start, start_counter, 0}};
+  std::unordered_set<uint64_t> done;
+  uint32_t units = kNone;
+  while (!queue.empty() && done.size() < kMostStates) {
+    const Reached at = queue.front();
+    queue.pop_front();
+    if (!done.insert(key(at.state, at.counter)).second) continue;
+    const ExprId* states = transitions(at.state);
+    const ExprId* counters = transitions(at.counter);
+    const bool between = at.counter == run.loop;
+    if (between && live_bytes(at.state).intersects(ends)) {
+      units = at.units;
+      break;
+    }
+    Reached last{kEmpty, kEmpty, 0};
     for (uint32_t byte = 0; byte < 256; ++byte) {
-      const ExprId target = row[byte];
-      if (target == kEmpty || (target == last && last_in_alphabet)) continue;
-      // A token may pass bytes that no completion can use: such states are reached, too, but nothing is completed that way.
-      const bool in_alphabet = alphabet_.contains(static_cast<uint8_t>(byte));
-      last = target;
-      last_in_alphabet = in_alphabet;
-      const auto [entry, added] = numbers.emplace(target, static_cast<uint32_t>(states.size()));
-      if (added) {
-        states.push_back(target);
-        sources.emplace_back();
+      const Reached next{states[byte], counters[byte], at.units + (between ? 1 : 0)};
+      if (next.state == kEmpty || next.counter == kEmpty || !alphabet_.contains(static_cast<uint8_t>(byte))) continue;
+      if ((next.state == last.state && next.counter == last.counter) || done.contains(key(next.state, next.counter))) continue;
+      last = next;
+      if (between) {
+        queue.push_back(next);
+      } else {
+        queue.push_front(next);
       }
-      if (in_alphabet) sources[entry->second].push_back(i);
     }
   }
-  if (states.size() > kMostStates) return most_missing_[e] = std::nullopt;
-  std::vector<uint32_t> distance(states.size(), kNone);
-  std::vector<uint32_t> queue;
-  for (uint32_t i = 0; i < states.size(); ++i) {
-    if (!nullable(states[i])) continue;
-    distance[i] = 0;
-    queue.push_back(i);
-  }
-  uint32_t most = 0;
-  for (size_t head = 0; head < queue.size(); ++head) {
-    most = distance[queue[head]];
-    for (const uint32_t source : sources[queue[head]]) {
-      if (distance[source] != kNone) continue;
-      distance[source] = most + 1;
-      queue.push_back(source);
-    }
-  }
-  // Valid for all of them: what is reached from them is reached from e.
-  for (const ExprId state : states) most_missing_.emplace(state, most);
-  return most;
+  missing_units_.emplace(key(start, start_counter), units);
+  return units;
 }
 
 }  // namespace gd

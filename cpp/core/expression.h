@@ -9,11 +9,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "byte_groups.h"
 #include "byte_set.h"
 #include "grammar.h"
 #include "hashing.h"
@@ -66,7 +66,7 @@ class ExpressionPool {
   // The parts of a state that sits in a counted run of units C, followed by R; `state` is the same without the bounds.
   //   C{lo,hi} R             -> C{0,} R              P C{lo,hi} R       -> P C{0,} R          (P is a part of one C)
   //   (L & C{0,hi}) R        -> (L & C{0,}) R        (L & P C{0,hi}) R  -> (L & P C{0,}) R
-  // In the second row a text must also match L, so it may need more units than it has begun: `slack` bounds how many.
+  // In the second row (`bounded`) a text must also match L, so it may need more units than it has begun: see missing_units.
   struct CountedRun {
     bool found = false;
     bool in_run = false;      // between two units: there is no P
@@ -77,9 +77,24 @@ class ExpressionPool {
     ExprId state = kEmpty;
     uint32_t minimum = 0;
     uint32_t maximum = kNone;
-    uint32_t slack = 0;
+    bool bounded = false;
   };
   CountedRun counted_run(ExprId e);
+  // The least number of units that have to be begun between (state, counter), reached from those of `run`, and the end of the run;
+  // kNone if it is not found within some hundred states.
+  uint32_t missing_units(const CountedRun& run, ExprId state, ExprId counter);
+  // Characters (as groups) that may come in any number and order without leaving the language's prefixes; a text begins at a
+  // character. Lower bounds: `cover` and `steady_cover` look at e only, `explored_cover` follows transitions from it.
+  // Behind characters of `steady_cover`, all that may come at e may come, or more.
+  GroupSet steady_cover(ExprId e);
+  GroupSet cover(ExprId e) {
+    const bool known = e < covers_.size() && (covers_[e] & kKnownCover) != 0;
+    return (known ? covers_[e] : find_cover(e)) & kAllGroups;
+  }
+  GroupSet explored_cover(ExprId e);
+  // The characters that are one unit each of `loop` = C{0,}, and have no other reading as units.
+  GroupSet unit_characters(ExprId loop);
+
   // Whether `e` is P `tail` for some P (or `tail` itself).
   bool ends_with(ExprId e, ExprId tail) const;
 
@@ -130,7 +145,15 @@ class ExpressionPool {
   };
   Counter counter_of(ExprId e) const;
   CountedRun bounded_intersection(ExprId both, ExprId rest);
-  std::optional<uint32_t> most_missing(ExprId e);
+  static constexpr GroupSet kKnownCover = GroupSet{1} << 63;
+  GroupSet find_cover(ExprId e);
+  GroupSet form_cover(ExprId e);
+  template <class Returns, class IsInside>
+  GroupSet looping_characters(ExprId loop, Returns returns, IsInside is_inside);
+  GroupSet repeatable_characters(ExprId loop);
+  bool includes(ExprId e, ExprId part) const;
+  GroupSet prependable(ExprId e);
+  bool is_plainly_finite(ExprId e) const;
   bool search_nonempty(ExprId e);
   void check_size() const;
 
@@ -146,8 +169,10 @@ class ExpressionPool {
   HashIndex index_;
   std::vector<const std::vector<std::string>*> literal_sets_;
   std::vector<const std::vector<Regex::State>*> automata_;
-  std::vector<Hash128> automaton_hashes_;  // parallel to automata_
-  std::unordered_map<ExprId, std::optional<uint32_t>> most_missing_;
+  std::vector<Hash128> automaton_hashes_;                 // parallel to automata_
+  std::unordered_map<uint64_t, uint32_t> missing_units_;  // by (state, counter)
+  std::vector<GroupSet> covers_;                          // by expression, grown on demand; with kKnownCover where found
+  std::unordered_map<ExprId, GroupSet> explored_covers_, steady_covers_, unit_characters_, repeatable_characters_;
   std::vector<uint64_t> string_counts_;  // parallel to exprs_, grown on demand; 0 = unknown
   size_t memory_bytes_ = 0;
   uint64_t work_ = 0;  // terms that derivatives were taken of

@@ -1,7 +1,6 @@
 #include "name_table.h"
 
 #include <algorithm>
-#include <map>
 
 namespace gd {
 
@@ -16,57 +15,59 @@ NameRange narrow(const std::vector<std::string_view>& names, const NameRange& ra
   return {static_cast<uint32_t>(first - names.begin()), static_cast<uint32_t>(last - names.begin()), range.depth + 1};
 }
 
-NameTable::NameTable(const Trie& trie, const Vocabulary& vocabulary, const std::vector<std::string_view>& names,
-                     const NameRange& range, bool before_quote) {
-  struct Found {
-    std::vector<TokenId> tokens;
-    std::vector<std::pair<std::string_view, TokenId>> rests;
-  };
-  std::map<uint32_t, Found> found;
+namespace {
+
+// The bytes that may follow at a place among the names.
+ByteSet next_bytes(const std::vector<std::string_view>& names, const NameRange& range) {
+  ByteSet bytes;
+  for (uint32_t s = range.low; s < range.high; ++s) {
+    bytes.insert(names[s].size() == range.depth ? uint8_t{'"'} : static_cast<uint8_t>(names[s][range.depth]));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+NameTable::NameTable(const Trie& trie, const std::vector<std::string_view>& names, const NameRange& range, bool before_quote) {
   struct Place {
     NameRange range;
+    ByteSet bytes;
     bool in_key = false;
   };
   std::vector<Place> places(trie.max_depth() + 1);
-  places[0] = {range, !before_quote};
-  for (uint32_t i = 0; i < trie.size();) {
-    const uint32_t depth = trie.depth(i);
-    const uint8_t byte = trie.byte(i);
-    const Place from = places[depth];
-    Place to;
-    to.in_key = true;
-    if (!from.in_key) {
-      if (byte == '"') to.range = from.range;
-    } else {
-      if (byte == '"' && names[from.range.low].size() == from.range.depth) {
-        Found& exit = found[from.range.low];
-        for (uint32_t t = trie.first_token(i); t < trie.first_token(i + 1); ++t) exit.tokens.push_back(trie.token(t));
-        for (uint32_t below = i + 1; below < trie.end(i); ++below) {
-          for (uint32_t t = trie.first_token(below); t < trie.first_token(below + 1); ++t) {
-            const std::string_view text = vocabulary.text(trie.token(t));
-            exit.rests.emplace_back(text.substr(text.size() - (trie.depth(below) - depth)), trie.token(t));
-          }
-        }
-      }
-      to.range = narrow(names, from.range, byte);
-    }
-    if (to.range.empty()) {
-      i = trie.end(i);
-      continue;
-    }
-    for (uint32_t t = trie.first_token(i); t < trie.first_token(i + 1); ++t) {
-      inside.push_back({to.range.low, to.range.high, trie.token(t)});
-    }
-    places[depth + 1] = to;
-    ++i;
+  places[0] = {range, {}, !before_quote};
+  if (before_quote) {
+    places[0].bytes.insert('"');
+  } else {
+    places[0].bytes = next_bytes(names, range);
   }
-  for (auto& [name, exit] : found) exits.push_back({name, std::move(exit.tokens), Trie::build(std::move(exit.rests))});
+  trie.for_each_root(places[0].bytes, [&](uint32_t i, uint32_t end) {
+    while (i < end) {
+      const uint32_t depth = trie.depth(i);
+      const uint8_t byte = trie.byte(i);
+      const Place& from = places[depth];
+      if (!from.bytes.contains(byte)) {
+        i = trie.end(i);
+        continue;
+      }
+      if (from.in_key && byte == '"' && names[from.range.low].size() == from.range.depth) exits.push_back({from.range.low, i});
+      const NameRange to = from.in_key ? narrow(names, from.range, byte) : from.range;
+      if (to.empty()) {
+        i = trie.end(i);
+        continue;
+      }
+      for (uint32_t t = trie.first_token(i); t < trie.first_token(i + 1); ++t) inside.push_back({to.low, to.high, trie.token(t)});
+      if (trie.end(i) != i + 1) places[depth + 1] = {to, next_bytes(names, to), true};
+      ++i;
+    }
+  });
+  std::sort(exits.begin(), exits.end(), [](const Exit& a, const Exit& b) { return a.name < b.name; });
+  inside.shrink_to_fit();
+  exits.shrink_to_fit();
 }
 
 size_t NameTable::memory_bytes() const {
-  size_t bytes = sizeof(NameTable) + inside.capacity() * sizeof(Inside);
-  for (const Exit& exit : exits) bytes += sizeof(Exit) + exit.tokens.capacity() * sizeof(TokenId) + exit.rests.memory_bytes();
-  return bytes;
+  return sizeof(NameTable) + inside.capacity() * sizeof(Inside) + exits.capacity() * sizeof(Exit);
 }
 
 }  // namespace gd

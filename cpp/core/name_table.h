@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vocabulary.h"
+#include "trie.h"
 
 namespace gd {
 
@@ -29,17 +29,15 @@ struct NameTable {
     uint32_t high = 0;
     TokenId token = 0;
   };
-  struct Exit {                   // tokens that complete a name and its closing quote
-    uint32_t name = 0;            // index in the sorted names
-    std::vector<TokenId> tokens;  // end right behind the quote
-    Trie rests;                   // go on behind it
+  struct Exit {          // tokens that complete a name and its closing quote
+    uint32_t name = 0;   // index in the sorted names
+    uint32_t quote = 0;  // node of the trie: they end right behind the quote, or go on below it
   };
   std::vector<Inside> inside;
   std::vector<Exit> exits;
 
   // `before_quote`: the opening quote is still to come (and `range` is all names).
-  NameTable(const Trie& trie, const Vocabulary& vocabulary, const std::vector<std::string_view>& names, const NameRange& range,
-            bool before_quote);
+  NameTable(const Trie& trie, const std::vector<std::string_view>& names, const NameRange& range, bool before_quote);
   size_t memory_bytes() const;
 };
 

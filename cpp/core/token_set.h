@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "token_mask.h"
@@ -37,6 +38,29 @@ class TokenSet {
     set.ids_.shrink_to_fit();
     return set;
   }
+
+  // From ids, of tokens below 32 * `num_words`; repeats allowed.
+  static TokenSet from_ids(std::vector<uint32_t> ids, size_t num_words) {
+    TokenSet set;
+    if (ids.size() <= num_words / 2) {
+      ids.shrink_to_fit();
+      set.ids_ = std::move(ids);
+      return set;
+    }
+    set.words_.assign(num_words, 0);
+    for (const uint32_t id : ids) set_token(set.words_.data(), id);
+    return set;
+  }
+  // From all words of a mask.
+  static TokenSet from_words(std::vector<uint32_t> words) {
+    TokenSet set;
+    set.words_ = std::move(words);
+    return set;
+  }
+
+  bool is_mask() const { return !words_.empty(); }
+  const std::vector<uint32_t>& words() const { return words_; }  // empty if it is a list
+  const std::vector<uint32_t>& ids() const { return ids_; }      // empty if it is a mask
 
   // Overwrites `mask` and returns true if the set is kept as a mask; else does nothing and returns false.
   bool copy_to(uint32_t* mask, size_t num_words) const {

@@ -1,6 +1,7 @@
 #include "vocabulary.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "errors.h"
 #include "terminal_table.h"
@@ -47,40 +48,6 @@ constexpr uint32_t kMaxSize = 0x7FFFFFFF;
 constexpr size_t kMaxTableBytes = size_t{192} << 20;  // of the 256 MB that all caches of a vocabulary may hold
 
 }  // namespace
-
-Trie Trie::build(std::vector<std::pair<std::string_view, TokenId>> entries) {
-  std::sort(entries.begin(), entries.end());
-  Trie trie;
-  trie.tokens_.reserve(entries.size());
-  std::vector<uint32_t> open;  // the nodes of the current path
-  std::string_view path;
-  for (const auto& [text, token] : entries) {
-    if (text.empty()) continue;
-    size_t common = 0;
-    while (common < path.size() && common < text.size() && path[common] == text[common]) ++common;
-    while (open.size() > common) {
-      trie.ends_[open.back()] = trie.size();
-      open.pop_back();
-    }
-    for (size_t depth = common; depth < text.size(); ++depth) {
-      open.push_back(trie.size());
-      trie.bytes_.push_back(static_cast<uint8_t>(text[depth]));
-      trie.depths_.push_back(static_cast<uint16_t>(depth));
-      trie.ends_.push_back(0);
-      trie.first_tokens_.push_back(static_cast<uint32_t>(trie.tokens_.size()));
-    }
-    trie.tokens_.push_back(token);
-    trie.max_depth_ = std::max(trie.max_depth_, static_cast<uint32_t>(text.size()));
-    path = text;
-  }
-  for (const uint32_t node : open) trie.ends_[node] = trie.size();
-  trie.first_tokens_.push_back(static_cast<uint32_t>(trie.tokens_.size()));
-  return trie;
-}
-
-size_t Trie::memory_bytes() const {
-  return bytes_.capacity() + 2 * depths_.capacity() + 4 * (ends_.capacity() + first_tokens_.capacity() + tokens_.capacity());
-}
 
 Vocabulary::Vocabulary(std::vector<std::optional<std::string>> tokens, std::vector<TokenId> stop_tokens, uint32_t size)
     : tokens_(std::move(tokens)), stop_tokens_(std::move(stop_tokens)), size_(size) {
@@ -130,11 +97,102 @@ Vocabulary::Vocabulary(std::vector<std::optional<std::string>> tokens, std::vect
   for (auto& list : rests) whitespace_runs_.rests.push_back(Trie::build(std::move(list)));
   whitespace_runs_.all_rests = Trie::build(std::move(all_rests));
   trie_ = Trie::build(std::move(entries));
+  trie_.find_groups();
+  whitespace_runs_.all_rests.find_groups();
+  for (Trie& rest : whitespace_runs_.rests) rest.find_groups();
+  sort_by_groups();
+}
+
+void Vocabulary::sort_by_groups() {
+  texts_.assign(num_words(), 0);
+  lengths_.assign(tokens_.size(), 0);
+  std::vector<std::vector<TokenId>> with_group(kNumGroups);
+  std::vector<std::pair<std::string_view, TokenId>> unusual;
+  std::vector<GroupSet> groups(trie_.max_depth() + 1, 0);  // of the path to each depth
+  std::vector<uint32_t> lengths(trie_.max_depth() + 1, 0);
+  for (uint32_t i = 0; i < trie_.size(); ++i) {
+    const uint32_t depth = trie_.depth(i);
+    const uint8_t byte = trie_.byte(i);
+    groups[depth + 1] = groups[depth] | trie_.own_group(i);
+    lengths[depth + 1] = lengths[depth] + ((byte & 0xC0) == 0x80 ? 0 : 1);
+    for (uint32_t t = trie_.first_token(i); t < trie_.first_token(i + 1); ++t) {
+      const TokenId token = trie_.token(t);
+      const GroupSet held = groups[depth + 1];
+      for (GroupSet left = held; left != 0; left &= left - 1) {
+        with_group[static_cast<uint32_t>(std::countr_zero(left))].push_back(token);
+      }
+      set_token(texts_.data(), token);
+      lengths_[token] = lengths[depth + 1];
+      if ((held & (kSpecialGroup | kWideSpaceGroup)) != 0) unusual.emplace_back(text(token), token);
+      if ((held & kSpecialGroup) == 0) {
+        const uint32_t length = lengths[depth + 1];
+        lengths_[token] |= kIsPlain;
+        if (plain_by_length_.size() <= length) plain_by_length_.resize(length + 1);
+        plain_by_length_[length].push_back(token);
+      }
+    }
+  }
+  unusual_ = Trie::build(std::move(unusual));
+  unusual_.find_groups();
+  for (std::vector<TokenId>& list : with_group) with_group_.push_back(TokenSet::from_ids(std::move(list), num_words()));
+}
+
+std::shared_ptr<const Cover> Vocabulary::cover(GroupSet groups) const {
+  const std::lock_guard lock(tables_mutex_);
+  std::shared_ptr<const Cover>& entry = covers_[groups];
+  if (entry != nullptr) return entry;
+  std::vector<uint32_t> held(num_words(), 0);
+  for (uint32_t g = 0; g < kNumGroups; ++g) {
+    if (((groups >> g) & 1) == 0) with_group_[g].add_to(held.data());
+  }
+  for (size_t w = 0; w < held.size(); ++w) held[w] = texts_[w] & ~held[w];
+  auto cover = std::make_shared<Cover>();
+  cover->groups = groups;
+  cover->tokens = TokenSet::from_words(std::move(held));
+  table_bytes_ += cover->tokens.memory_bytes();
+  entry = std::move(cover);
+  return entry;
+}
+
+std::shared_ptr<const TokenSet> Vocabulary::plain_up_to(uint32_t length) const {
+  if (size_t{length} + 1 >= plain_by_length_.size()) return nullptr;
+  const std::lock_guard lock(tables_mutex_);
+  if (plain_up_to_.size() <= length) plain_up_to_.resize(length + 1);
+  std::shared_ptr<const TokenSet>& entry = plain_up_to_[length];
+  if (entry == nullptr) {
+    std::vector<uint32_t> words(num_words(), 0);
+    for (uint32_t n = 0; n <= length; ++n) {
+      for (const TokenId token : plain_by_length_[n]) set_token(words.data(), token);
+    }
+    table_bytes_ += 4 * words.capacity();
+    entry = std::make_shared<const TokenSet>(TokenSet::from_words(std::move(words)));
+  }
+  return entry;
+}
+
+std::shared_ptr<const Trie> Vocabulary::residual(std::vector<Trie::Place> places, const uint32_t* without) const {
+  if (without != nullptr) return std::make_shared<const Trie>(Trie::merge(std::move(places), without));
+  Hash128 key;
+  for (const Trie::Place& place : places) {
+    key.feed(reinterpret_cast<uintptr_t>(place.trie));
+    key.feed(place.node);
+  }
+  const std::lock_guard lock(tables_mutex_);
+  std::shared_ptr<const Trie>& entry = residuals_[key];
+  if (entry == nullptr) {
+    entry = std::make_shared<const Trie>(Trie::merge(std::move(places), nullptr));
+    table_bytes_ += entry->memory_bytes();
+  }
+  return entry;
 }
 
 size_t Vocabulary::memory_bytes() const {
-  size_t bytes = trie_.memory_bytes() + tokens_.capacity() * sizeof(tokens_[0]) + whitespace_runs_.all_rests.memory_bytes();
+  size_t bytes = trie_.memory_bytes() + unusual_.memory_bytes() + tokens_.capacity() * sizeof(tokens_[0]) +
+                 whitespace_runs_.all_rests.memory_bytes();
   for (const Trie& rest : whitespace_runs_.rests) bytes += rest.memory_bytes();
+  bytes += 4 * (texts_.capacity() + lengths_.capacity());
+  for (const TokenSet& set : with_group_) bytes += set.memory_bytes();
+  for (const std::vector<TokenId>& list : plain_by_length_) bytes += 4 * list.capacity() + sizeof(list);
   for (const auto& token : tokens_) {
     if (token.has_value() && token->capacity() > 15) bytes += token->capacity() + 1;
   }
@@ -151,8 +209,7 @@ std::shared_ptr<const TerminalTable> Vocabulary::add_table(const Hash128& key, s
   const std::lock_guard lock(tables_mutex_);
   const size_t bytes = table->memory_bytes();
   if (table_bytes_ + bytes > kMaxTableBytes) {  // start over: tables in use live on with their users
-    tables_.clear();
-    table_bytes_ = 0;
+    forget();
   }
   const auto [entry, added] = tables_.emplace(key, std::move(table));
   if (added) table_bytes_ += bytes;
@@ -166,7 +223,14 @@ size_t Vocabulary::table_memory_bytes() const {
 
 void Vocabulary::clear_tables() const {
   const std::lock_guard lock(tables_mutex_);
+  forget();
+}
+
+void Vocabulary::forget() const {
   tables_.clear();
+  covers_.clear();
+  plain_up_to_.clear();
+  residuals_.clear();
   table_bytes_ = 0;
 }
 

@@ -1,5 +1,5 @@
-// The tokens of a model as a prefix trie in depth-first arrays: one forward scan with skips visits any part of it.
-// Immutable after construction, except the table cache, which has its own lock.
+// The tokens of a model: as a trie, by what they begin with, by the characters in them.
+// Immutable after construction, except the cache of tables and covers, which has its own lock.
 #pragma once
 
 #include <cstdint>
@@ -12,45 +12,10 @@
 
 #include "byte_set.h"
 #include "hashing.h"
-#include "token_mask.h"
+#include "token_set.h"
+#include "trie.h"
 
 namespace gd {
-
-using TokenId = uint32_t;
-
-// Depth-first arrays. Node i has the byte that leads to it, the depth of its parent, the index just behind its subtree, and the
-// range [first_token(i), first_token(i + 1)) of `tokens` that end at it. The tokens of its subtree are
-// [first_token(i), first_token(end(i))), contiguous too.
-class Trie {
- public:
-  // `entries`: byte strings with their tokens; any order, repeats allowed. Empty strings are left out.
-  static Trie build(std::vector<std::pair<std::string_view, TokenId>> entries);
-
-  uint32_t size() const { return static_cast<uint32_t>(bytes_.size()); }
-  uint8_t byte(uint32_t i) const { return bytes_[i]; }
-  uint32_t depth(uint32_t i) const { return depths_[i]; }
-  uint32_t end(uint32_t i) const { return ends_[i]; }
-  uint32_t first_token(uint32_t i) const { return first_tokens_[i]; }  // i <= size()
-  TokenId token(uint32_t position) const { return tokens_[position]; }
-  uint32_t max_depth() const { return max_depth_; }
-  size_t memory_bytes() const;
-
- private:
-  std::vector<uint8_t> bytes_;
-  std::vector<uint16_t> depths_;
-  std::vector<uint32_t> ends_;
-  std::vector<uint32_t> first_tokens_;
-  std::vector<TokenId> tokens_;
-  uint32_t max_depth_ = 0;
-};
-
-// Sets, and below clears, the bits of the tokens at positions [first, last) of the trie.
-inline void set_tokens(const Trie& trie, uint32_t first, uint32_t last, uint32_t* mask) {
-  for (uint32_t t = first; t < last; ++t) set_token(mask, trie.token(t));
-}
-inline void clear_tokens(const Trie& trie, uint32_t first, uint32_t last, uint32_t* mask) {
-  for (uint32_t t = first; t < last; ++t) clear_token(mask, trie.token(t));
-}
 
 struct TerminalTable;
 
@@ -62,6 +27,12 @@ struct WhitespaceRuns {
   // [n] = the rests of the tokens that begin with a run of exactly n bytes (n >= 1; [0] is empty), and all of them together.
   std::vector<Trie> rests;
   Trie all_rests;
+};
+
+// The tokens whose characters are all of some groups (byte_groups.h), as a mask.
+struct Cover {
+  GroupSet groups = 0;
+  TokenSet tokens;
 };
 
 class Vocabulary {
@@ -82,6 +53,18 @@ class Vocabulary {
   const std::vector<TokenId>& many_quotes() const { return many_quotes_; }
   // Tokens that may hold all of an item and something of the next: where items must be distinct, they are tried one by one.
   const std::vector<TokenId>& item_pairs() const { return item_pairs_; }
+  // The tokens that hold a special character or a wide space (byte_groups.h).
+  const Trie& unusual() const { return unusual_; }
+  // The characters of a token, an unfinished one at the end counted, and whether all are plain.
+  uint32_t length(TokenId token) const { return lengths_[token] & ~kIsPlain; }
+  bool is_plain(TokenId token) const { return (lengths_[token] & kIsPlain) != 0; }
+  // The tokens of plain characters by how many they have (an unfinished one at the end counts); [0] is empty.
+  const std::vector<std::vector<TokenId>>& plain_by_length() const { return plain_by_length_; }
+  // Those of at most `length` characters, as a mask; null if all are.
+  std::shared_ptr<const TokenSet> plain_up_to(uint32_t length) const;
+  std::shared_ptr<const Cover> cover(GroupSet groups) const;
+  // Trie::merge, and remembered where nothing is left out.
+  std::shared_ptr<const Trie> residual(std::vector<Trie::Place> places, const uint32_t* without) const;
   size_t memory_bytes() const;
 
   // Terminal tables, shared by every grammar of this vocabulary. find returns null if absent. Thread-safe.
@@ -91,6 +74,9 @@ class Vocabulary {
   void clear_tables() const;
 
  private:
+  void sort_by_groups();
+  void forget() const;
+
   std::vector<std::optional<std::string>> tokens_;
   std::vector<TokenId> stop_tokens_;
   uint32_t size_;
@@ -99,10 +85,19 @@ class Vocabulary {
   ByteSet alphabet_;
   std::vector<TokenId> many_quotes_;
   std::vector<TokenId> item_pairs_;
+  Trie unusual_;
+  std::vector<uint32_t> texts_;       // all tokens with text, as a mask
+  std::vector<TokenSet> with_group_;  // [g] = tokens that hold a character of group g
+  static constexpr uint32_t kIsPlain = uint32_t{1} << 31;
+  std::vector<uint32_t> lengths_;  // by token, with kIsPlain
+  std::vector<std::vector<TokenId>> plain_by_length_;
 
   mutable std::mutex tables_mutex_;
   mutable std::unordered_map<Hash128, std::shared_ptr<const TerminalTable>, Hash128Hasher> tables_;
   mutable size_t table_bytes_ = 0;
+  mutable std::unordered_map<GroupSet, std::shared_ptr<const Cover>> covers_;
+  mutable std::vector<std::shared_ptr<const TokenSet>> plain_up_to_;
+  mutable std::unordered_map<Hash128, std::shared_ptr<const Trie>, Hash128Hasher> residuals_;
 };
 
 }  // namespace gd

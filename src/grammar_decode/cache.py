@@ -69,6 +69,11 @@ class Cache(Generic[V]):
             self._entries.popitem(last=False)
             total -= size
 
+    def memory_bytes(self) -> int:
+        """So many bytes all values hold on to, now."""
+        with self._lock:
+            return sum(entry.memory_bytes() for entry in self._entries.values())
+
     def clear(self) -> None:
         """Forget all values, and the counts."""
         with self._lock:

@@ -96,11 +96,6 @@ class GrammarMatcher:
         """Whether a stop token was accepted."""
         return self._matcher.is_terminated()
 
-    @property
-    def memory_bytes(self) -> int:
-        """Bytes of the states and masks behind this matcher, which all matchers of the grammar and vocabulary share."""
-        return self._matcher.engine_memory_bytes()
-
     def allowed_bytes(self) -> bytes:
         """The bytes that may come next, in increasing order."""
         return self._matcher.allowed_bytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -159,6 +160,16 @@ def test_the_documented_interface_as_a_fallback(model_path: str) -> None:
     assert not free.startswith("{")
     assert name == "VLLMValidationError"
     assert "#/type" in message
+
+
+def test_the_page_runs(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "integrations" / "vllm.md"
+    (source,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    script = tmp_path / "page.py"
+    script.write_text(source)
+    environment = {**os.environ, **ENVIRONMENT}
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == '{"name": "Bob", "age": 42}', done.stderr[-3000:]
 
 
 # ---- over HTTP ------------------------------------------------------------------------------------------------------

@@ -176,13 +176,14 @@ def test_the_schema_is_not_changed() -> None:
 
 
 def test_a_compilation_leaves_nothing_to_the_garbage_collector() -> None:
-    point = {"type": "object", "properties": {"next": {"$ref": "#"}, "x": {"type": "number"}}, "required": ["x"]}
-    schema = {"$ref": "#/$defs/p", "unevaluatedProperties": False, "$defs": {"p": point, "q": {"items": {"not": {}}}}}
-    compile_json_schema(schema)
+    point = {"type": "object", "properties": {"next": {"$ref": "#"}, "x": {"enum": [1, "x", True]}}, "required": ["x"]}
+    kinds = [{"properties": {"kind": {"const": kind}, "n": {"multipleOf": 3}}} for kind in ("a", 1, False)]
+    schema = {"$ref": "#/$defs/p", "unevaluatedProperties": False, "oneOf": kinds, "$defs": {"p": point}}
+    compile_json_schema(schema, cache=None)
     gc.collect()
     gc.disable()
     try:
-        grammar = compile_json_schema(schema)
+        grammar = compile_json_schema(schema, cache=None)
         assert len(grammar.report) > 5
         del grammar
         assert gc.collect() == 0

@@ -197,6 +197,14 @@ def test_gguf_ends_of_generation_go_by_name_even_for_ordinary_text(tmp_path):
     assert vocabulary.token_bytes[1] is None
 
 
+def test_gguf_of_gemma_4_has_the_old_end_as_text(tmp_path):
+    tokens = ["a", "<eos>", "<|tool_response>", "<turn|>", "</s>"]
+    path = gguf_file(tmp_path / "m.gguf", model="gemma4", tokens=tokens, types=[1, 3, 4, 3, 1])
+    vocabulary = Vocabulary.from_gguf(path)
+    assert vocabulary.stop_token_ids == (1, 2, 3)
+    assert vocabulary.token_bytes[4] == b"</s>"
+
+
 def test_gguf_of_gpt_oss_does_not_end_at_the_end_of_a_message(tmp_path):
     tokens = ["a", "<|end|>", "<|return|>", "<|call|>"]
     path = gguf_file(tmp_path / "m.gguf", tokens=tokens, types=[1, 3, 3, 3])

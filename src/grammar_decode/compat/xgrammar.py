@@ -23,8 +23,8 @@ from typing import Any, NoReturn
 
 import grammar_decode
 from grammar_decode import Grammar as _Grammar
-from grammar_decode import GrammarMatcher as _Matcher
 from grammar_decode import (
+    GrammarCache,
     JsonOptions,
     SerializationError,
     Vocabulary,
@@ -32,7 +32,8 @@ from grammar_decode import (
     compile_regex,
     fill_next_token_bitmasks,
 )
-from grammar_decode.integrations.cache import GrammarCache
+from grammar_decode import GrammarMatcher as _Matcher
+from grammar_decode.integrations.cache import cached
 from grammar_decode.vocabulary.byte_rules import END_NAMES, byte_level_bytes, metaspace_bytes
 
 __all__ = [
@@ -191,7 +192,7 @@ class CompiledGrammar:
     @property
     def memory_size_bytes(self) -> int:
         """Bytes of the states and masks that it has by now."""
-        return _Matcher(self.grammar._grammar, self.tokenizer_info.vocabulary).memory_bytes
+        return self.grammar._grammar.memory_bytes()
 
     def serialize_json(self) -> str:
         return self.grammar.serialize_json()
@@ -215,8 +216,8 @@ class GrammarCompiler:
     ) -> None:
         """``cache_limit_bytes``: -1 is our default, 512 MB. One compilation is one thread, whatever ``max_threads``."""
         del max_threads, enable_dynamic_compilation
-        limit = {} if cache_limit_bytes < 0 else {"max_bytes": cache_limit_bytes}
-        self._cache = GrammarCache(tokenizer_info.vocabulary, max_grammars=1024 if cache_enabled else 0, **limit)
+        max_bytes = cache_limit_bytes if cache_limit_bytes >= 0 else 512 << 20
+        self._cache = GrammarCache(max_grammars=1024 if cache_enabled else 0, max_bytes=max_bytes)
         self.tokenizer_info = tokenizer_info
 
     def compile_json_schema(
@@ -240,11 +241,11 @@ class GrammarCompiler:
             any_order=any_order,
         )
         key = json.dumps(schema, sort_keys=False) if isinstance(schema, (dict, bool)) else schema
-        return self._compiled(("json", key, options), lambda: compile_json_schema(schema, options))
+        return self._compiled(("json", key, options), lambda: compile_json_schema(schema, options, cache=None))
 
     def compile_builtin_json_grammar(self) -> CompiledGrammar:
         """Any JSON."""
-        return self._compiled(("json",), lambda: compile_json_schema(True))
+        return self._compiled(("json",), lambda: compile_json_schema(True, cache=None))
 
     def compile_regex(self, regex: str) -> CompiledGrammar:
         return self._compiled(("regex", regex), lambda: compile_regex(regex))
@@ -268,7 +269,7 @@ class GrammarCompiler:
         return self._cache.memory_bytes()
 
     def _compiled(self, key: tuple[Any, ...], compile_grammar: Callable[[], _Grammar]) -> CompiledGrammar:
-        return CompiledGrammar(Grammar(self._cache.get(key, compile_grammar)), self.tokenizer_info)
+        return CompiledGrammar(Grammar(cached(self._cache, key, compile_grammar)), self.tokenizer_info)
 
 
 class GrammarMatcher:

@@ -31,7 +31,7 @@ from grammar_decode import (
     compile_regex,
     fill_next_token_bitmasks,
 )
-from grammar_decode.integrations.cache import GrammarCache
+from grammar_decode.integrations.cache import cached, server_cache
 
 NAME = "grammar-decode"
 ANY_JSON = "$$ANY$$"  # what SGLang writes for a request of any JSON
@@ -99,25 +99,25 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
     move_vocab_mask = staticmethod(RequestGrammar.move_vocab_mask)
     apply_vocab_mask = staticmethod(RequestGrammar.apply_vocab_mask)
 
-    #: How many grammars SGLang's own cache may hold; the memory behind them is bounded by GrammarCache.
+    #: How many grammars SGLang's own cache may hold; they share the compiled ones, whose memory is bounded.
     max_cached = 1024
 
     def __init__(self, vocabulary: Vocabulary, options: JsonOptions | None = None) -> None:
         super().__init__()
         self.vocabulary = vocabulary
         self.options = options or JsonOptions()
-        self.grammars = GrammarCache(vocabulary, max_grammars=self.max_cached)
+        self.grammars = server_cache()
 
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
         schema = True if key_string == ANY_JSON else key_string
-        return self._compiled(("json", key_string), lambda: compile_json_schema(schema, self.options))
+        return self._compiled(("json", key_string), lambda: compile_json_schema(schema, self.options, cache=None))
 
     def dispatch_regex(self, key_string: str) -> BaseGrammarObject:
         return self._compiled(("regex", key_string), lambda: compile_regex(key_string))
 
     def _compiled(self, key: tuple[str, str], compile_grammar: Callable[[], Grammar]) -> BaseGrammarObject:
         try:
-            return RequestGrammar(self.grammars.get(key, compile_grammar), self.vocabulary)
+            return RequestGrammar(cached(self.grammars, key, compile_grammar), self.vocabulary)
         except (GrammarDecodeError, TypeError) as error:
             return InvalidGrammarObject(f"{NAME}: {error}")
 

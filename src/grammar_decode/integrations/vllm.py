@@ -41,7 +41,7 @@ from grammar_decode import (
     compile_json_schema,
     compile_regex,
 )
-from grammar_decode.integrations.cache import GrammarCache
+from grammar_decode.integrations.cache import cached, server_cache
 
 NAME = "grammar-decode"
 #: Text options that may be set in ``additional_config``: those that decide how a value is spelled, never whether a
@@ -54,9 +54,9 @@ _log = logging.getLogger("vllm.grammar_decode")
 def compile_request(kind: StructuredOutputOptions, spec: str, options: JsonOptions) -> Grammar:
     """The grammar that a request asks for. Raises GrammarDecodeError, with the place in the schema."""
     if kind == StructuredOutputOptions.JSON:
-        return compile_json_schema(spec, options)
+        return compile_json_schema(spec, options, cache=None)
     if kind == StructuredOutputOptions.JSON_OBJECT:
-        return compile_json_schema({"type": "object"}, options)
+        return compile_json_schema({"type": "object"}, options, cache=None)
     if kind == StructuredOutputOptions.REGEX:
         return compile_regex(spec)
     if kind == StructuredOutputOptions.CHOICE:
@@ -82,14 +82,13 @@ class Backend(StructuredOutputBackend):  # type: ignore[misc] # vllm is not inst
     def __post_init__(self) -> None:
         self.vocabulary = vocabulary_of(self.tokenizer, self.vocab_size)
         self.options = options_of(self.vllm_config)
-        self.cache = GrammarCache(self.vocabulary)
+        self.cache = server_cache()
 
     def compile_grammar(
         self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: set[int] | None = None
     ) -> RequestGrammar:
-        grammar = self.cache.get(
-            (request_type, grammar_spec), lambda: compile_request(request_type, grammar_spec, self.options)
-        )
+        key = (request_type, grammar_spec)
+        grammar = cached(self.cache, key, lambda: compile_request(request_type, grammar_spec, self.options))
         stops = [token_id for token_id in sorted(stop_token_ids or ()) if 0 <= token_id < self.vocab_size]
         # The one place where a request's matcher is made. vLLM does not pass the request's max_tokens here.
         return RequestGrammar(GrammarMatcher(grammar, self.vocabulary, stop_token_ids=stops or None))

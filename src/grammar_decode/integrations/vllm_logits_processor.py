@@ -25,7 +25,7 @@ from grammar_decode import (
     apply_token_bitmask_inplace,
     compile_json_schema,
 )
-from grammar_decode.integrations.cache import GrammarCache
+from grammar_decode.integrations.cache import cached, server_cache
 from grammar_decode.integrations.prefix import PrefixStates
 
 ARGUMENT = "grammar_decode"
@@ -41,7 +41,7 @@ class GrammarLogitsProcessor(AdapterLogitsProcessor):  # type: ignore[misc] # vl
         size = model_config.get_vocab_size()
         stops = [token_id for token_id in table.stop_token_ids if token_id < size]
         self.vocabulary = Vocabulary(table.token_bytes[:size], stop_token_ids=stops, size=size)
-        self.cache = GrammarCache(self.vocabulary)
+        self.cache = server_cache()
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
@@ -49,7 +49,7 @@ class GrammarLogitsProcessor(AdapterLogitsProcessor):  # type: ignore[misc] # vl
         schema = _schema_of(sampling_params)
         if schema is not None:
             try:
-                compile_json_schema(schema)
+                compile_json_schema(schema, cache=None)
             except (GrammarDecodeError, TypeError) as error:
                 raise VLLMValidationError(f"{ARGUMENT}: {error}", parameter=ARGUMENT) from error
 
@@ -60,7 +60,7 @@ class GrammarLogitsProcessor(AdapterLogitsProcessor):  # type: ignore[misc] # vl
         schema = _schema_of(params)
         if schema is None:
             return None
-        grammar = self.cache.get(schema, lambda: compile_json_schema(schema))
+        grammar = cached(self.cache, schema, lambda: compile_json_schema(schema, cache=None))
         return _Row(grammar, self.vocabulary)
 
 

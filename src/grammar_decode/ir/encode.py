@@ -122,8 +122,8 @@ class _Writer:
         for picks in values:
             words.append(len(picks))
             for pick in picks:
-                words.append(pick.node)
-                self.ids(pick.claims)
+                claims = pick.claims
+                words += (pick.node, len(claims), *claims)
 
     def node(self, n: ir.Node) -> None:
         if isinstance(n, ir.Terminal):

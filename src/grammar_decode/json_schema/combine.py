@@ -142,8 +142,13 @@ class Combiner:
             result = FALSE
         elif reading.applies:
             return self._of_applied(json_type, number)
-        else:
-            result = self._evaluated(json_type, number, reading)
+        else:  # no larger than what the schema object says
+            said = [
+                part if isinstance(part, int) else self._value(part, json_type)
+                for types, part in reading.parts
+                if types & json_type
+            ]
+            result = said[0] if len(said) == 1 else self.formulas.conjunction(said)
         self._formulas[json_type, number] = result
         return result
 

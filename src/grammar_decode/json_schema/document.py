@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -33,7 +33,11 @@ def parse_json(text: str | bytes) -> Json:
 
 def pointer(path: Path) -> str:
     """A path as a JSON pointer in a URI fragment (RFC 6901, without percent-encoding, which only hurts readers)."""
-    return "#" + "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in path)
+    return "#" + _steps(path)
+
+
+def _steps(path: Iterable[str | int]) -> str:
+    return "".join(["/" + str(token).replace("~", "~0").replace("/", "~1") for token in path])
 
 
 class Scope:
@@ -60,7 +64,7 @@ class Scope:
 class Schema:
     """One schema object, with a number. ``scope`` and ``path`` say where it stands."""
 
-    __slots__ = ("depth", "number", "parent", "path", "scope", "value")
+    __slots__ = ("_location", "depth", "number", "parent", "path", "scope", "value")
 
     def __init__(self, number: int, value: Mapping[str, Json], scope: Scope, parent: Schema | None, path: Path) -> None:
         self.number = number
@@ -69,21 +73,25 @@ class Schema:
         self.parent = parent
         self.path = path  # from the parent, or from the root of the scope
         self.depth: int = 0 if parent is None else parent.depth + 1
+        self._location: str | None = None
 
     @property
     def location(self) -> str:
         """The JSON pointer as a URI fragment, after the URI of the resource where that is not the schema itself."""
-        return self.at()
+        if self._location is None:
+            self._location = self.at()
+        return self._location
 
     def at(self, *more: str | int) -> str:
         """The location of something inside."""
         paths: list[Path] = [more]
         schema: Schema | None = self
         last = self
-        while schema is not None:
+        while schema is not None and schema._location is None:
             paths.append(schema.path)
             last, schema = schema, schema.parent
-        return last.scope.uri + pointer(tuple(token for path in reversed(paths) for token in path))
+        start = last.scope.uri + "#" if schema is None or schema._location is None else schema._location
+        return start + _steps([token for path in reversed(paths) for token in path])
 
 
 class NeedsDynamicScope(Exception):

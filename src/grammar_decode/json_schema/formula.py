@@ -253,24 +253,25 @@ class Formulas:
             elif current > TRUE:
                 yield current
 
-    def holds(self, formula: Formula, claim_holds: Callable[[Formula], bool]) -> bool:
+    def holds(
+        self, formula: Formula, claim_holds: Callable[[Formula], bool], memo: dict[Formula, bool] | None = None
+    ) -> bool:
         """Whether the formula is true where its claims are as said. A part that stands in many places is asked once."""
-        memo: dict[Formula, bool] = {FALSE: False, TRUE: True}
-
-        def evaluated(part: Formula) -> bool:
-            known = memo.get(part)
-            if known is None:
-                record = self.records[part]
-                if isinstance(record, And):
-                    known = all(map(evaluated, record.parts))
-                elif isinstance(record, Or):
-                    known = any(map(evaluated, record.parts))
-                else:
-                    known = claim_holds(part)
-                memo[part] = known
-            return known
-
-        return evaluated(formula)
+        if formula <= TRUE:
+            return formula == TRUE
+        if memo is None:
+            memo = {}
+        known = memo.get(formula)
+        if known is None:
+            record = self.records[formula]
+            if isinstance(record, And):
+                known = all(self.holds(part, claim_holds, memo) for part in record.parts)
+            elif isinstance(record, Or):
+                known = any(self.holds(part, claim_holds, memo) for part in record.parts)
+            else:
+                known = claim_holds(formula)
+            memo[formula] = known
+        return known
 
     def size(self, formula: Formula) -> int:
         """Claims and connectives of the formula as a tree: one that stands twice counts twice."""

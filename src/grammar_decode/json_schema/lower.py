@@ -94,11 +94,16 @@ class Lowering:
 
     def node(self, literals: Conjunction) -> ir.NodeId | None:
         """The node of the values that satisfy all of the literals; None if there are plainly none."""
-        if literals in self._nodes:
-            return self._nodes[literals]
+        nodes = self._nodes
+        if literals in nodes:
+            return nodes[literals]
         met = frozenset(map(self.combiner.target, literals))
-        node = None if NEVER in met else self._nodes[met] if met in self._nodes else self._node(met)
-        self._nodes[met] = self._nodes[literals] = node
+        if met == literals:
+            node = None if NEVER in met else self._node(met)
+        else:
+            node = None if NEVER in met else nodes[met] if met in nodes else self._node(met)
+            nodes[met] = node
+        nodes[literals] = node
         if node is None and len(literals) == 1:
             self.impossible.update(literal >> 1 for literal in literals if literal & 1)
         return node

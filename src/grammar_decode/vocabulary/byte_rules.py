@@ -35,6 +35,7 @@ END_NAMES = frozenset(
         "<|flush|>",
         "<|calls|>",
         "<end_of_turn>",
+        "<turn|>",
         "<|endoftext|>",
         "<|end_of_text|>",
         "<end_of_utterance>",

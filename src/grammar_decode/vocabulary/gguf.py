@@ -30,9 +30,11 @@ _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: 
 # tokenizer.ggml.token_type
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 1, 2, 3, 4, 5, 6
 
-#: Tokens of fill-in-the-middle that llama.cpp counts among those that end a generation.
-_FIM_END_NAMES = frozenset(
-    {"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>"}
+#: What llama.cpp counts among the tokens that end a generation, beside END_NAMES: those of fill-in-the-middle, and some
+#: names that mean the end only there.
+_OTHER_END_NAMES = frozenset(
+    {"<|tool_response>", "[EOS]", "[e~["}
+    | {"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>"}
     | {"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"}
     | {"<|file_sep|>"}
 )
@@ -81,9 +83,11 @@ def _stop_token_ids(metadata: Mapping[str, Any], tokens: list[str]) -> list[int]
 
     It goes by text even for ordinary pieces (`</s>` in Qwen2), and stops there, so such a piece can't be text.
     """
-    ends = END_NAMES | _FIM_END_NAMES
-    if {"<|return|>", "<|call|>", "<|end|>"} <= set(tokens):
+    ends, names = END_NAMES | _OTHER_END_NAMES, set(tokens)
+    if {"<|return|>", "<|call|>"} <= names or ({"<|call|>", "<|calls|>"} & names and "<|flush|>" in names):
         ends -= {"<|end|>"}  # in gpt-oss this ends one message of several, and llama.cpp goes on
+    if {"<|tool_response>", "<|plamo:eos|>"} & names:
+        ends -= {"</s>"}  # ordinary text in Gemma 4 and PLaMo
     stops = {token_id for token_id, piece in enumerate(tokens) if piece in ends}
     stops.update(metadata[key] for key in _END_KEYS if 0 <= metadata.get(key, -1) < len(tokens))
     return sorted(stops)

@@ -1,0 +1,65 @@
+"""MLX-LM on SmolLM2: `make test-mlx`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import grammar_decode as gd
+from pages import run_examples
+
+pytestmark = [pytest.mark.model, pytest.mark.filterwarnings("default")]
+mlx_lm = pytest.importorskip("mlx_lm")
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": 0}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+BOB = [{"role": "user", "content": "Describe a person called Bob aged 42 as JSON."}]
+
+
+@pytest.fixture(scope="module")
+def loaded() -> Any:
+    from grammar_decode.models.smollm2 import converted_smollm2
+
+    return mlx_lm.load(str(converted_smollm2()))
+
+
+def processor_of(tokenizer: Any) -> Any:
+    from grammar_decode.integrations.mlx_lm import GrammarLogitsProcessor
+
+    grammar = gd.compile_json_schema(SCHEMA, gd.JsonOptions(whitespace="spaced", key_order="schema"))
+    return GrammarLogitsProcessor.for_model(grammar, tokenizer)
+
+
+def test_the_page_prints_what_it_says() -> None:
+    assert run_examples("mlx_lm.md") == 1
+
+
+def test_samples_are_valid(loaded: Any) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    from mlx_lm.sample_utils import make_sampler
+
+    model, tokenizer = loaded
+    prompt = tokenizer.apply_chat_template(BOB, add_generation_prompt=True)
+    processor = processor_of(tokenizer)
+    for _ in range(2):
+        text = mlx_lm.generate(
+            model, tokenizer, prompt, max_tokens=60, sampler=make_sampler(temp=1.0), logits_processors=[processor]
+        )
+        jsonschema.validate(json.loads(text), SCHEMA)
+        processor.reset()
+
+
+def test_drafts_change_nothing(loaded: Any) -> None:
+    model, tokenizer = loaded
+    prompt = tokenizer.apply_chat_template(BOB, add_generation_prompt=True)
+    texts = [
+        mlx_lm.generate(model, tokenizer, prompt, max_tokens=40, logits_processors=[processor_of(tokenizer)], **draft)
+        for draft in ({}, {"draft_model": model, "num_draft_tokens": 3})
+    ]
+    assert texts == ['{"name": "Bob", "age": 42}'] * 2
