@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from sketches import JSON_BYTES, TIGHT, Sketch, allowed_bytes, language
 
 import strategies
 from grammar_decode.errors import MatcherError, VocabularyError
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.build import Builder
 from grammar_decode.reference import Automaton, ReferenceMatcher, accepts, is_empty
+from sketches import JSON_BYTES, TIGHT, Sketch, allowed_bytes, language
 from vocabularies import ALL_SINGLE_BYTES, SOME_BYTES_MISSING, SYNTHETIC, TestVocabulary
 
 FAST = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
