@@ -96,7 +96,7 @@ void Engine::fill_remembered(ConfigId c, uint32_t* mask) {
 // that writes the same new key or item twice. A token that repeats a key has at least three quotes. There are few such tokens, and
 // hardly any is ever allowed.
 void Engine::check_repeats(ConfigId c, uint32_t* mask, MaskPlan& plan) {
-  check_tokens(vocabulary_->many_quotes(), c, mask, plan);
+  if (automaton_->has_key_patterns()) check_tokens(vocabulary_->many_quotes(), c, mask, plan);
   if (automaton_->has_unique_arrays()) check_tokens(vocabulary_->item_pairs(), c, mask, plan);
 }
 

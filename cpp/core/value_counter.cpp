@@ -1,7 +1,7 @@
 #include "value_counter.h"
 
 #include <algorithm>
-#include <deque>
+#include <queue>
 
 #include "errors.h"
 
@@ -9,6 +9,8 @@ namespace gd {
 namespace {
 
 constexpr uint64_t kMostSteps = 3'000'000;
+enum class Going : uint8_t { kGoOn, kSkip, kStop };
+
 constexpr uint32_t kMostEntries = 400;  // of one container that is listed
 
 }  // namespace
@@ -53,14 +55,16 @@ void ValueCounter::forget() {
 // ---- lower bounds ---------------------------------------------------------------------------------------------------
 
 uint64_t ValueCounter::at_least(ExprId rest, std::string_view text) {
-  ExprId plain = plain_;
   const StringPrefix string = read_string(text);
-  if (string.valid && !string.pending.empty()) return at_least_behind_escape(rest, std::string(text));
-  if (string.valid && !string.closed) {
-    plain = plain_string_;
-  } else {
-    for (const char c : text) plain = expressions_.step(plain, static_cast<uint8_t>(c));
+  if (string.valid && !string.closed) {  // what has been read of a string makes no difference
+    const auto known = string_bounds_.find(rest);
+    if (known != string_bounds_.end()) return known->second;
+    const uint64_t bound = string.pending.empty() ? expressions_.num_strings(expressions_.both(rest, plain_string_))
+                                                  : at_least_behind_escape(rest, std::string(text));
+    return string_bounds_[rest] = bound;
   }
+  ExprId plain = plain_;
+  for (const char c : text) plain = expressions_.step(plain, static_cast<uint8_t>(c));
   return expressions_.num_strings(expressions_.both(rest, plain));
 }
 
@@ -263,34 +267,77 @@ ValueCounter::Values ValueCounter::round(uint32_t number) {
   return {kSizes[number], kDepths[number], true, {}, {}};
 }
 
-std::vector<std::string> ValueCounter::list_texts(ExprId rest, std::string text, size_t limit, bool& complete) {
-  std::vector<std::string> found;
-  std::deque<std::pair<ExprId, std::string>> queue{{rest, std::move(text)}};
-  while (!queue.empty()) {
-    spend();
-    const auto [state, so_far] = std::move(queue.front());
-    queue.pop_front();
-    if (expressions_.nullable(state)) {
-      if (found.size() == limit) {
-        complete = false;
-        return found;
-      }
-      found.push_back(so_far);
+// The bytes of the shortest text that leads from `rest` to a match.
+uint32_t ValueCounter::distance(ExprId rest) {
+  const auto known = distances_.find(rest);
+  if (known != distances_.end()) return known->second;
+  std::unordered_set<ExprId> met{rest};
+  std::vector<ExprId> layer{rest};
+  for (uint32_t length = 0; !layer.empty(); ++length) {
+    std::vector<ExprId> next_layer;
+    for (const ExprId state : layer) {
+      spend();
+      if (expressions_.nullable(state)) return distances_[rest] = length;
+      const ByteSet live = expressions_.live_bytes(state);
+      live.for_each([&](uint8_t byte) {
+        const ExprId next = alphabet_.contains(byte) ? expressions_.step(state, byte) : ExpressionPool::kEmpty;
+        if (next != ExpressionPool::kEmpty && met.insert(next).second) next_layer.push_back(next);
+      });
     }
-    const ByteSet live = expressions_.live_bytes(state);
-    live.for_each([&](uint8_t byte) {
-      if (!alphabet_.contains(byte)) return;
-      const ExprId next = expressions_.step(state, byte);
-      if (expressions_.is_nonempty(next)) queue.emplace_back(next, so_far + static_cast<char>(byte));
-    });
+    layer = std::move(next_layer);
   }
-  return found;
+  return distances_[rest] = kNone;
 }
 
-// Breadth first over the states, texts of equal meaning once. Zeros that may still count are told apart only so far: where more of
+// Calls found(state, text) for texts that begin with `text`: best first by the length that they must reach, and the longest among
+// equals, so that the first whole texts are found at once. What it returns tells whether to go on from there.
+template <class Found>
+void ValueCounter::for_each_text(ExprId rest, std::string text, Found found) {
+  struct Open {
+    uint32_t length;  // of the shortest whole text that begins so
+    ExprId state;
+    std::string text;
+    bool operator<(const Open& other) const {  // the top of the queue is the largest
+      return length != other.length ? length > other.length : text.size() < other.text.size();
+    }
+  };
+  std::priority_queue<Open> queue;
+  const auto push = [&](ExprId state, std::string so_far) {
+    const uint32_t behind = distance(state);
+    if (behind != kNone) queue.push({static_cast<uint32_t>(so_far.size()) + behind, state, std::move(so_far)});
+  };
+  push(rest, std::move(text));
+  while (!queue.empty()) {
+    spend();
+    const Open open = queue.top();
+    queue.pop();
+    const Going going = found(open.state, open.text);
+    if (going == Going::kStop) return;
+    if (going == Going::kSkip) continue;
+    const ByteSet live = expressions_.live_bytes(open.state);
+    live.for_each([&](uint8_t byte) {
+      if (alphabet_.contains(byte)) push(expressions_.step(open.state, byte), open.text + static_cast<char>(byte));
+    });
+  }
+}
+
+std::vector<std::string> ValueCounter::list_texts(ExprId rest, std::string text, size_t limit, bool& complete) {
+  std::vector<std::string> texts;
+  for_each_text(rest, std::move(text), [&](ExprId state, const std::string& so_far) {
+    if (!expressions_.nullable(state)) return Going::kGoOn;
+    if (texts.size() == limit) {
+      complete = false;
+      return Going::kStop;
+    }
+    texts.push_back(so_far);
+    return Going::kGoOn;
+  });
+  return texts;
+}
+
+// Texts of equal meaning in the same state are followed once. Zeros that may still count are told apart only so far: where more of
 // them make a difference, there are more values than are asked for.
 void ValueCounter::list_scalars(ExprId rest, const std::string& text, Values& out) {
-  std::deque<std::pair<ExprId, std::string>> queue{{rest, text}};
   std::unordered_set<std::string> met;
   const auto is_new = [&](ExprId state, const std::string& so_far) {
     std::string meaning;
@@ -315,25 +362,18 @@ void ValueCounter::list_scalars(ExprId rest, const std::string& text, Values& ou
     meaning.append("#").append(std::to_string(state));
     return met.insert(std::move(meaning)).second;
   };
-  while (!queue.empty()) {
-    spend();
-    const auto [state, so_far] = std::move(queue.front());
-    queue.pop_front();
+  for_each_text(rest, text, [&](ExprId state, const std::string& so_far) {
+    // Told apart here and not before they are queued: equal meanings have equal lengths only by chance.
+    if (!is_new(state, so_far)) return Going::kSkip;
     if (expressions_.nullable(state) && !so_far.empty()) {
       out.add(values_.scalar(so_far));
       if (out.is_full()) {
         out.complete = false;
-        return;
+        return Going::kStop;
       }
     }
-    const ByteSet live = expressions_.live_bytes(state);
-    live.for_each([&](uint8_t byte) {
-      if (!alphabet_.contains(byte)) return;
-      const ExprId next = expressions_.step(state, byte);
-      std::string longer = so_far + static_cast<char>(byte);
-      if (expressions_.is_nonempty(next) && is_new(next, longer)) queue.emplace_back(next, std::move(longer));
-    });
-  }
+    return Going::kGoOn;
+  });
 }
 
 void ValueCounter::list_node(NodeId id, Values& out) {

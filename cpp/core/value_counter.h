@@ -64,7 +64,7 @@ class ValueCounter {
   void list_objects(RegisterId reg, ListId members, bool must_take, Values& out);
   // Ways to finish an array with these items so far; `used`: their values, sorted, where they must be distinct.
   void list_arrays(RegisterId reg, ListId items, ListId used, bool must_take, Values& out);
-  // The texts of a language, shortest first.
+  // Texts of a language, shortest first.
   std::vector<std::string> list_texts(ExprId rest, std::string text, size_t limit, bool& complete);
 
   void spend();  // one step of a search that may be long; throws LimitError
@@ -73,6 +73,9 @@ class ValueCounter {
 
  private:
   uint64_t at_least_behind_escape(ExprId rest, std::string text);
+  uint32_t distance(ExprId rest);
+  template <class Found>
+  void for_each_text(ExprId rest, std::string text, Found found);
   uint64_t least_of_picks(NodeId array);
   uint64_t needed(RegisterId reg);
   bool has_distinct(RegisterId reg, const std::vector<ValueId>& used);
@@ -89,6 +92,8 @@ class ValueCounter {
   ValuePool& values_;
   ExprId plain_ = ExpressionPool::kEmpty;        // texts of which no two have the same value
   ExprId plain_string_ = ExpressionPool::kEmpty;  // the rest of one inside a string
+  std::unordered_map<ExprId, uint64_t> string_bounds_;  // of states inside strings
+  std::unordered_map<ExprId, uint32_t> distances_;
   std::unordered_map<NodeId, uint64_t> node_bounds_;
   std::unordered_map<NodeId, uint64_t> pick_bounds_;
   std::unordered_map<RegisterId, uint64_t> register_bounds_;
