@@ -8,7 +8,7 @@
 namespace gd {
 namespace {
 
-constexpr uint64_t kMostSteps = 3'000'000;
+constexpr uint64_t kMostSteps = 1'000'000;  // each keeps at most a text of some bytes
 enum class Going : uint8_t { kGoOn, kSkip, kStop };
 
 constexpr uint32_t kMostEntries = 400;  // of one container that is listed
@@ -303,6 +303,7 @@ void ValueCounter::for_each_text(ExprId rest, std::string text, Found found) {
   };
   std::priority_queue<Open> queue;
   const auto push = [&](ExprId state, std::string so_far) {
+    spend();
     const uint32_t behind = distance(state);
     if (behind != kNone) queue.push({static_cast<uint32_t>(so_far.size()) + behind, state, std::move(so_far)});
   };
