@@ -336,8 +336,19 @@ std::vector<std::string> ValueCounter::list_texts(ExprId rest, std::string text,
   return texts;
 }
 
-// Texts of equal meaning in the same state are followed once. Zeros that may still count are told apart only so far: where more of
-// them make a difference, there are more values than are asked for.
+// Whether a digit other than zero can follow, perhaps behind more zeros.
+bool ValueCounter::zeros_may_count(ExprId state) {
+  std::unordered_set<ExprId> met;
+  for (; state != ExpressionPool::kEmpty && met.insert(state).second; state = expressions_.step(state, '0')) {
+    for (uint8_t digit = '1'; digit <= '9'; ++digit) {
+      if (alphabet_.contains(digit) && expressions_.step(state, digit) != ExpressionPool::kEmpty) return true;
+    }
+    if (!alphabet_.contains('0')) return false;
+  }
+  return false;
+}
+
+// Texts of equal meaning in the same state are followed once.
 void ValueCounter::list_scalars(ExprId rest, const std::string& text, Values& out) {
   std::unordered_set<std::string> met;
   const auto is_new = [&](ExprId state, const std::string& so_far) {
@@ -347,16 +358,19 @@ void ValueCounter::list_scalars(ExprId rest, const std::string& text, Values& ou
     if (string.valid) {
       meaning = "s" + string.text + (string.closed ? "\"" : "\\") + string.pending;
     } else if (number.valid) {
+      // Zeros behind the point matter only if another digit can follow them; the exponent of zero never does.
       const size_t last = number.digits.find_last_not_of('0') + 1;
-      const int64_t zeros = static_cast<int64_t>(number.digits.size() - last);
-      const int64_t in_front = number.digits.empty() ? number.scale : 0;  // 0.000: zeros before the first digit
-      const auto most = static_cast<int64_t>(out.limit);
+      const auto zeros = static_cast<int64_t>(number.digits.size() - last);
       const bool in_fraction = so_far.find('.') != std::string::npos;
-      meaning = std::string(number.negative ? "-" : "+") + number.digits.substr(0, last) + "|" +
-                std::to_string(in_fraction && !number.has_exponent ? std::min(zeros, most) : 0) + "|" +
-                std::to_string(number.has_exponent && last == 0 ? 0 : number.scale - zeros - (in_front > most ? in_front - most : 0)) +
-                (in_fraction ? "." : "") + (number.has_exponent ? number.exponent_negative ? "e-" : "e+" : "") +
-                number.exponent_digits;
+      const bool is_open = in_fraction && !number.has_exponent && zeros_may_count(state);
+      meaning = std::string(number.negative ? "-" : "+") + number.digits.substr(0, last) + "|";
+      if (last > 0) {
+        meaning += std::to_string(number.scale - zeros) + (is_open ? "z" + std::to_string(zeros) : "");
+      } else if (is_open) {
+        meaning += "z" + std::to_string(number.scale);
+      }
+      meaning += in_fraction ? "." : "";
+      if (number.has_exponent) meaning += (number.exponent_negative ? "e-" : "e+") + (last > 0 ? number.exponent_digits : "");
     } else {
       meaning = "t" + so_far;
     }
@@ -364,7 +378,6 @@ void ValueCounter::list_scalars(ExprId rest, const std::string& text, Values& ou
     return met.insert(std::move(meaning)).second;
   };
   for_each_text(rest, text, [&](ExprId state, const std::string& so_far) {
-    // Told apart here and not before they are queued: equal meanings have equal lengths only by chance.
     if (!is_new(state, so_far)) return Going::kSkip;
     if (expressions_.nullable(state) && !so_far.empty()) {
       out.add(values_.scalar(so_far));

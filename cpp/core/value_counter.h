@@ -74,6 +74,7 @@ class ValueCounter {
  private:
   uint64_t at_least_behind_escape(ExprId rest, std::string text);
   uint32_t distance(ExprId rest);
+  bool zeros_may_count(ExprId state);
   template <class Found>
   void for_each_text(ExprId rest, std::string text, Found found);
   uint64_t least_of_picks(NodeId array);
