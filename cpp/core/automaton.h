@@ -98,7 +98,7 @@ class Automaton {
   ConfigId resume(FrameId waiting);  // what follows when the value that `waiting` waits for is complete
   ConfigId closed_name(RegisterId reg, uint32_t sorted_name, FrameId parent);  // behind a name and its quote
   ConfigId closed_key(RegisterId reg, uint32_t pattern, FrameId parent);       // behind a fresh key of that pattern
-  // The configuration whose mask is the same as that of c but for tokens with many quotes: if c is one thread within a key that is on
+  // The configuration whose mask is the same as that of c but for tokens that close a key twice: if c is one thread within a key that is on
   // the way to no name and no used key, its text is forgotten. Else c itself.
   ConfigId forget_key(ConfigId c);
   // Whether a key position has to be followed letter by letter: its text may be a name, a used key, or of a finite pattern.
