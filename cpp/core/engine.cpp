@@ -73,24 +73,17 @@ void Engine::fill_remembered(ConfigId c, uint32_t* mask) {
   for (const FrameId f : std::vector<FrameId>(threads.begin(), threads.end())) add_thread(f, plan_);
   plan_.write(mask, num_words);
   check_twice_a_key(c, mask, plan_);
-  if (memo_limit_ == 0) return;
+  if (budget_.limit == 0) return;
   auto kept = std::make_shared<MaskPlan>(plan_);
   kept->settle(mask, num_words);
-  memo_.add(c, kept, kept->memory_bytes(), kept->held_bytes());
-  make_room();
+  remember(memo_, c, std::shared_ptr<const MaskPlan>(kept), kept->memory_bytes(), kept->held_bytes());
 }
 
-void Engine::make_room() {
-  const size_t young = memo_.young_bytes() + tables_.young_bytes() + counted_.young_bytes() + name_tables_.young_bytes();
-  if (young <= memo_limit_ / 2) return;
-  const auto age_all = [&] {
-    memo_.age();
-    tables_.age();
-    counted_.age();
-    name_tables_.age();
-  };
-  age_all();
-  if (young > memo_limit_) age_all();  // one thing alone is too large
+void Engine::age() {
+  memo_.age();
+  tables_.age();
+  counted_.age();
+  name_tables_.age();
 }
 
 // mask_step takes a key that it has not followed letter by letter for a new one, so it can let through a token that writes the
@@ -255,8 +248,7 @@ std::shared_ptr<const TerminalTable> Engine::table(ExprId e, uint32_t run) {
   if (table == nullptr) {
     table = vocabulary_->add_table(key, build_table(automaton_->expressions(), e, *vocabulary_, tries(run)));
   }
-  tables_.add(id, table, table->memory_bytes());
-  make_room();
+  remember(tables_, id, table, table->memory_bytes());
   return table;
 }
 
@@ -279,9 +271,9 @@ std::shared_ptr<const Engine::Counted> Engine::counted(ExprId e, uint32_t run) {
     }
   }
   if (result->table == nullptr || !result->table->countable) result = nullptr;
-  counted_.add(id, result, result == nullptr ? 0 : result->table->memory_bytes());
-  make_room();
-  return result;
+  const std::shared_ptr<const Counted> counted = result;
+  remember(counted_, id, counted, counted == nullptr ? 0 : counted->table->memory_bytes());
+  return counted;
 }
 
 void Engine::walk(const Trie& trie, ConfigId from, MaskPlan& plan, const ByteSet* first_bytes) {
@@ -378,11 +370,9 @@ std::vector<Engine::Expectation> Engine::expectations(ConfigId c) {
 
 void Engine::set_memo_limit(size_t bytes) {
   const std::lock_guard lock(mutex_);
-  memo_limit_ = bytes;
-  memo_.clear();
-  tables_.clear();
-  counted_.clear();
-  name_tables_.clear();
+  age();
+  age();
+  budget_ = {bytes};
 }
 
 bool Engine::is_full() {
@@ -393,7 +383,7 @@ bool Engine::is_full() {
 
 size_t Engine::memory_bytes() {
   const std::lock_guard lock(mutex_);
-  return automaton_->memory_bytes() + memo_.bytes() + tables_.bytes() + counted_.bytes() + name_tables_.bytes();
+  return automaton_->memory_bytes() + budget_.bytes();
 }
 
 }  // namespace gd

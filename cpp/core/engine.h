@@ -95,18 +95,24 @@ class Engine {
     std::shared_ptr<const TerminalTable> table;
   };
   std::shared_ptr<const Counted> counted(ExprId e, uint32_t run);
-  void make_room();
+  // The caches below.
+  template <class Cache, class Key, class Value>
+  void remember(Cache& cache, const Key& key, const Value& value, size_t bytes, size_t held_bytes = 0) {
+    const size_t cost = Cache::cost(bytes);
+    if (budget_.make_room(cost, [&] { age(); })) cache.add(key, value, cost, held_bytes);
+  }
+  void age();
 
   std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<const Vocabulary> vocabulary_;
   std::mutex mutex_;
   std::unique_ptr<Automaton> automaton_;
   // What is remembered, within one limit. The first two by expression and run of whitespace.
-  RecentCache<uint64_t, std::shared_ptr<const TerminalTable>> tables_;
-  RecentCache<uint64_t, std::shared_ptr<const Counted>> counted_;
-  RecentCache<Hash128, std::shared_ptr<const NameTable>, Hash128Hasher> name_tables_;
-  RecentCache<ConfigId, std::shared_ptr<const MaskPlan>> memo_;
-  size_t memo_limit_ = size_t{64} << 20;
+  CacheBudget budget_{size_t{64} << 20};
+  RecentCache<uint64_t, std::shared_ptr<const TerminalTable>> tables_{budget_};
+  RecentCache<uint64_t, std::shared_ptr<const Counted>> counted_{budget_};
+  RecentCache<Hash128, std::shared_ptr<const NameTable>, Hash128Hasher> name_tables_{budget_};
+  RecentCache<ConfigId, std::shared_ptr<const MaskPlan>> memo_{budget_};
   std::vector<Place> stack_;
   MaskPlan plan_;                  // of the mask that is being computed
   std::vector<uint32_t> scratch_;  // one mask

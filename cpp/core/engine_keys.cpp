@@ -29,9 +29,8 @@ std::shared_ptr<const NameTable> Engine::name_table(const Trie& trie, NodeId nod
   key.feed((uint64_t{range.low} << 32) | range.high);
   key.feed(before_quote ? 1 : 0);
   if (const auto* known = name_tables_.find(key); known != nullptr) return *known;
-  auto table = std::make_shared<const NameTable>(trie, automaton_->containers().sorted_names(node), range, before_quote);
-  name_tables_.add(key, table, table->memory_bytes());
-  make_room();
+  const auto table = std::make_shared<const NameTable>(trie, automaton_->containers().sorted_names(node), range, before_quote);
+  remember(name_tables_, key, table, table->memory_bytes());
   return table;
 }
 

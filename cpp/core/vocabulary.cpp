@@ -130,8 +130,7 @@ std::shared_ptr<const Cover> Vocabulary::cover(GroupSet groups) const {
   auto cover = std::make_shared<Cover>();
   cover->groups = groups;
   cover->tokens = TokenSet::from_words(std::move(held));
-  covers_.add(groups, cover, cover->tokens.memory_bytes());
-  make_room();
+  remember(covers_, groups, cover, cover->tokens.memory_bytes());
   return cover;
 }
 
@@ -144,8 +143,7 @@ std::shared_ptr<const TokenSet> Vocabulary::plain_up_to(uint32_t length) const {
     for (const TokenId token : plain_by_length_[n]) set_token(words.data(), token);
   }
   auto tokens = std::make_shared<const TokenSet>(TokenSet::from_words(std::move(words)));
-  plain_up_to_.add(length, tokens, tokens->memory_bytes());
-  make_room();
+  remember(plain_up_to_, length, tokens, tokens->memory_bytes());
   return tokens;
 }
 
@@ -159,8 +157,7 @@ std::shared_ptr<const Trie> Vocabulary::residual(std::vector<Trie::Place> places
   const std::lock_guard lock(tables_mutex_);
   if (const auto* known = residuals_.find(key); known != nullptr) return *known;
   auto trie = std::make_shared<const Trie>(Trie::merge(std::move(places), nullptr));
-  residuals_.add(key, trie, trie->memory_bytes());
-  make_room();
+  remember(residuals_, key, trie, trie->memory_bytes());
   return trie;
 }
 
@@ -186,41 +183,41 @@ std::shared_ptr<const TerminalTable> Vocabulary::find_table(const Hash128& key) 
 std::shared_ptr<const TerminalTable> Vocabulary::add_table(const Hash128& key, std::shared_ptr<const TerminalTable> table) const {
   const std::lock_guard lock(tables_mutex_);
   if (const auto* known = tables_.find(key); known != nullptr) return *known;
-  tables_.add(key, table, table->memory_bytes(), table->cover == nullptr ? 0 : table->cover->tokens.memory_bytes());
-  make_room();
+  const size_t held = table->cover == nullptr ? 0 : table->cover->tokens.memory_bytes();
+  remember(tables_, key, table, table->memory_bytes(), held);
   return table;
 }
 
-void Vocabulary::make_room() const {
-  const size_t young = tables_.young_bytes() + covers_.young_bytes() + plain_up_to_.young_bytes() + residuals_.young_bytes();
-  if (young <= table_limit_ / 2) return;
-  const auto age_all = [&] {
-    tables_.age();
-    covers_.age();
-    plain_up_to_.age();
-    residuals_.age();
-  };
-  age_all();
-  if (young > table_limit_) age_all();  // one thing alone is too large
+template <class Cache, class Key, class Value>
+void Vocabulary::remember(Cache& cache, const Key& key, const Value& value, size_t bytes, size_t held_bytes) const {
+  const size_t cost = Cache::cost(bytes);
+  if (budget_.make_room(cost, [&] { age(); })) cache.add(key, value, cost, held_bytes);
+}
+
+void Vocabulary::age() const {
+  tables_.age();
+  covers_.age();
+  plain_up_to_.age();
+  residuals_.age();
 }
 
 void Vocabulary::set_table_limit(size_t bytes) const {
-  clear_tables();
   const std::lock_guard lock(tables_mutex_);
-  table_limit_ = bytes;
+  age();
+  age();
+  budget_ = {bytes};
 }
 
 size_t Vocabulary::table_memory_bytes() const {
   const std::lock_guard lock(tables_mutex_);
-  return tables_.bytes() + covers_.bytes() + plain_up_to_.bytes() + residuals_.bytes();
+  return budget_.bytes();
 }
 
 void Vocabulary::clear_tables() const {
   const std::lock_guard lock(tables_mutex_);
-  tables_.clear();
-  covers_.clear();
-  plain_up_to_.clear();
-  residuals_.clear();
+  age();
+  age();
+  budget_ = {budget_.limit};
 }
 
 }  // namespace gd

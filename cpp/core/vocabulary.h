@@ -92,14 +92,17 @@ class Vocabulary {
   std::vector<uint32_t> lengths_;  // by token, with kIsPlain
   std::vector<std::vector<TokenId>> plain_by_length_;
 
-  void make_room() const;  // all under the lock
+  // The caches below, under the lock.
+  template <class Cache, class Key, class Value>
+  void remember(Cache& cache, const Key& key, const Value& value, size_t bytes, size_t held_bytes = 0) const;
+  void age() const;
 
   mutable std::mutex tables_mutex_;
-  mutable size_t table_limit_ = kDefaultTableLimit;
-  mutable RecentCache<Hash128, std::shared_ptr<const TerminalTable>, Hash128Hasher> tables_;
-  mutable RecentCache<GroupSet, std::shared_ptr<const Cover>> covers_;
-  mutable RecentCache<uint32_t, std::shared_ptr<const TokenSet>> plain_up_to_;
-  mutable RecentCache<Hash128, std::shared_ptr<const Trie>, Hash128Hasher> residuals_;
+  mutable CacheBudget budget_{kDefaultTableLimit};
+  mutable RecentCache<Hash128, std::shared_ptr<const TerminalTable>, Hash128Hasher> tables_{budget_};
+  mutable RecentCache<GroupSet, std::shared_ptr<const Cover>> covers_{budget_};
+  mutable RecentCache<uint32_t, std::shared_ptr<const TokenSet>> plain_up_to_{budget_};
+  mutable RecentCache<Hash128, std::shared_ptr<const Trie>, Hash128Hasher> residuals_{budget_};
 };
 
 }  // namespace gd
