@@ -41,5 +41,6 @@ void bind_vocabulary(nb::module_& m) {
       .def_prop_ro("size", &gd::Vocabulary::size)
       .def("memory_bytes", &gd::Vocabulary::memory_bytes)
       .def("table_memory_bytes", &gd::Vocabulary::table_memory_bytes)
+      .def("set_table_limit", &gd::Vocabulary::set_table_limit, nb::arg("bytes"))
       .def("clear_tables", &gd::Vocabulary::clear_tables);
 }

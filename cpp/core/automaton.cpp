@@ -19,8 +19,6 @@ Automaton::Automaton(const Grammar& grammar, const ByteSet& alphabet, uint32_t m
       regexes_(expressions_.load(grammar)),
       containers_(grammar, expressions_, regexes_, alphabet, {}),
       has_unique_arrays_(std::any_of(grammar.nodes.begin(), grammar.nodes.end(), [](const Node& n) { return n.unique; })),
-      has_key_patterns_(
-          std::any_of(grammar.nodes.begin(), grammar.nodes.end(), [](const Node& n) { return !n.patterns.empty(); })),
       counter_(grammar, expressions_, regexes_, alphabet, containers_, values_),
       uniqueness_(*this, counter_, values_),
       starts_(grammar.nodes.size()) {

@@ -109,7 +109,6 @@ class Automaton {
   bool is_inside_scalars(ConfigId c) const;  // every thread
   Uniqueness& uniqueness() { return uniqueness_; }
   bool has_unique_arrays() const { return has_unique_arrays_; }
-  bool has_key_patterns() const { return has_key_patterns_; }
   ConfigId config_of(std::vector<FrameId> threads) { return threads.empty() ? kDead : intern_config(std::move(threads)); }
   void resume_into(FrameId waiting, std::vector<FrameId>& out);
   // Whether a key position has to be followed letter by letter: its text may be a name, a used key, or of a finite pattern.
@@ -184,7 +183,6 @@ class Automaton {
   std::vector<ExprId> regexes_;
   Containers containers_;
   bool has_unique_arrays_ = false;
-  bool has_key_patterns_ = false;
   ValuePool values_;
   ValueCounter counter_;
   Uniqueness uniqueness_;

@@ -131,8 +131,8 @@ class Containers {
     std::vector<ClassId> required_unranked;
     std::vector<bool> is_required;  // by name
     std::vector<ClassId> listing_order;
-    bool counts = false;            // the register has to count
-    uint32_t count_stop = kNone;    // counting stops here (no maximum)
+    bool counts = false;          // the register has to count
+    uint32_t count_stop = kNone;  // counting stops here (no maximum)
     FormulaId formula = FormulaPool::kTrue;
   };
 

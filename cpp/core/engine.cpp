@@ -64,9 +64,8 @@ void Engine::fill(ConfigId c, uint32_t* mask) {
 
 void Engine::fill_remembered(ConfigId c, uint32_t* mask) {
   const size_t num_words = vocabulary_->num_words();
-  const auto known = memo_.find(c);
-  if (known != memo_.end()) {
-    known->second.write(mask, num_words);
+  if (const auto* known = memo_.find(c); known != nullptr) {
+    (*known)->write(mask, num_words);
     return;
   }
   plan_.clear();
@@ -79,24 +78,23 @@ void Engine::fill_remembered(ConfigId c, uint32_t* mask) {
     check_tokens(new_doubtful_, c, mask, plan_);
     doubtful_[c] = new_doubtful_;
   }
-  if (memo_limit_ == 0) return;
-  MaskPlan kept = plan_;
-  kept.settle(mask, num_words);
-  const size_t bytes = kept.memory_bytes() + 64;
-  if (memo_bytes_ + bytes > memo_limit_) {  // start over: cheaper than keeping an order of use
-    memo_.clear();
-    memo_bytes_ = 0;
-    if (bytes > memo_limit_) return;
-  }
-  memo_bytes_ += bytes;
-  memo_.emplace(c, std::move(kept));
+  if (budget_.limit == 0) return;
+  auto kept = std::make_shared<MaskPlan>(plan_);
+  kept->settle(mask, num_words);
+  remember(memo_, c, std::shared_ptr<const MaskPlan>(kept), kept->memory_bytes(), kept->held_bytes());
+}
+
+void Engine::age() {
+  memo_.age();
+  tables_.age();
+  counted_.age();
+  name_tables_.age();
 }
 
 // mask_step takes a key that it has not followed letter by letter for a new one, and an item likewise, so it can let through a token
-// that writes the same new key or item twice. A token that repeats a key has at least three quotes. There are few such tokens, and
-// hardly any is ever allowed.
+// that writes the same new key or item twice. Hardly any token looks as if it might.
 void Engine::check_repeats(ConfigId c, uint32_t* mask, MaskPlan& plan) {
-  if (automaton_->has_key_patterns()) check_tokens(vocabulary_->many_quotes(), c, mask, plan);
+  check_tokens(vocabulary_->twice_a_key(), c, mask, plan);
   if (automaton_->has_unique_arrays()) check_tokens(vocabulary_->item_pairs(), c, mask, plan);
 }
 
@@ -212,9 +210,8 @@ std::vector<const Trie*> Engine::tries(uint32_t run) const {
 }
 
 void Engine::add_table(ExprId e, uint32_t run, ConfigId rest, MaskPlan& plan) {
-  const ExpressionPool::CountedRun* counted = nullptr;
-  if (const std::shared_ptr<const TerminalTable> t = counted_table(e, run, counted); t != nullptr) {
-    add_counted(t, *counted, rest, plan);
+  if (const std::shared_ptr<const Counted> c = counted(e, run); c != nullptr) {
+    add_counted(c->table, c->run, rest, plan);
     return;
   }
   const std::shared_ptr<const TerminalTable> t = table(e, run);
@@ -260,42 +257,42 @@ void Engine::add_counted(const std::shared_ptr<const TerminalTable>& table, cons
   }
 }
 
-const std::shared_ptr<const TerminalTable>& Engine::table(ExprId e, uint32_t run) {
+std::shared_ptr<const TerminalTable> Engine::table(ExprId e, uint32_t run) {
   run = longest_run(run);
-  std::shared_ptr<const TerminalTable>& entry = tables_[(uint64_t{e} << 32) | run];
-  if (entry == nullptr) {
-    Hash128 key = automaton_->expressions().content_hash(e);
-    key.feed(run);
-    entry = vocabulary_->find_table(key);
-    if (entry == nullptr) {
-      entry = vocabulary_->add_table(key, build_table(automaton_->expressions(), e, *vocabulary_, tries(run)));
-    }
+  const uint64_t id = (uint64_t{e} << 32) | run;
+  if (const auto* known = tables_.find(id); known != nullptr) return *known;
+  Hash128 key = automaton_->expressions().content_hash(e);
+  key.feed(run);
+  std::shared_ptr<const TerminalTable> table = vocabulary_->find_table(key);
+  if (table == nullptr) {
+    table = vocabulary_->add_table(key, build_table(automaton_->expressions(), e, *vocabulary_, tries(run)));
   }
-  return entry;
+  remember(tables_, id, table, table->memory_bytes());
+  return table;
 }
 
-std::shared_ptr<const TerminalTable> Engine::counted_table(ExprId e, uint32_t run, const ExpressionPool::CountedRun*& counted) {
-  ExpressionPool& pool = automaton_->expressions();
+std::shared_ptr<const Engine::Counted> Engine::counted(ExprId e, uint32_t run) {
   run = longest_run(run);
-  auto found = counted_.find((uint64_t{e} << 32) | run);
-  if (found == counted_.end()) {
-    auto entry = std::make_pair(pool.counted_run(e), std::shared_ptr<const TerminalTable>());
-    if (entry.first.found) {
-      Hash128 key = pool.content_hash(entry.first.state);
-      key.feed(pool.content_hash(entry.first.counter));
-      key.feed(pool.content_hash(entry.first.rest));
-      key.feed(uint64_t{0xc0047edULL});
-      key.feed(run);
-      entry.second = vocabulary_->find_table(key);
-      if (entry.second == nullptr) {
-        entry.second = vocabulary_->add_table(key, build_counted_table(pool, entry.first, *vocabulary_, tries(run)));
-      }
+  const uint64_t id = (uint64_t{e} << 32) | run;
+  if (const auto* known = counted_.find(id); known != nullptr) return *known;
+  ExpressionPool& pool = automaton_->expressions();
+  auto result = std::make_shared<Counted>();
+  result->run = pool.counted_run(e);
+  if (result->run.found) {
+    Hash128 key = pool.content_hash(result->run.state);
+    key.feed(pool.content_hash(result->run.counter));
+    key.feed(pool.content_hash(result->run.rest));
+    key.feed(uint64_t{0xc0047edULL});
+    key.feed(run);
+    result->table = vocabulary_->find_table(key);
+    if (result->table == nullptr) {
+      result->table = vocabulary_->add_table(key, build_counted_table(pool, result->run, *vocabulary_, tries(run)));
     }
-    found = counted_.emplace((uint64_t{e} << 32) | run, std::move(entry)).first;
   }
-  counted = &found->second.first;
-  const std::shared_ptr<const TerminalTable>& table = found->second.second;
-  return table != nullptr && table->countable ? table : nullptr;
+  if (result->table == nullptr || !result->table->countable) result = nullptr;
+  const std::shared_ptr<const Counted> counted = result;
+  remember(counted_, id, counted, counted == nullptr ? 0 : counted->table->memory_bytes());
+  return counted;
 }
 
 void Engine::walk(const Trie& trie, ConfigId from, MaskPlan& plan, const ByteSet* first_bytes) {
@@ -393,20 +390,20 @@ std::vector<Engine::Expectation> Engine::expectations(ConfigId c) {
 
 void Engine::set_memo_limit(size_t bytes) {
   const std::lock_guard lock(mutex_);
-  memo_limit_ = bytes;
-  memo_.clear();
-  memo_bytes_ = 0;
+  age();
+  age();
+  budget_ = {bytes};
 }
 
 bool Engine::is_full() {
   constexpr size_t kMostBytes = size_t{96} << 20;
   const std::lock_guard lock(mutex_);
-  return automaton_->is_nearly_full() || automaton_->memory_bytes() + name_table_bytes_ > kMostBytes;
+  return automaton_->is_nearly_full() || automaton_->memory_bytes() > kMostBytes;
 }
 
 size_t Engine::memory_bytes() {
   const std::lock_guard lock(mutex_);
-  return automaton_->memory_bytes() + name_table_bytes_ + memo_bytes_;
+  return automaton_->memory_bytes() + budget_.bytes();
 }
 
 }  // namespace gd

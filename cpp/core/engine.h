@@ -7,12 +7,12 @@
 #include <mutex>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "automaton.h"
 #include "mask_plan.h"
 #include "name_table.h"
+#include "recent_cache.h"
 #include "terminal_table.h"
 #include "vocabulary.h"
 
@@ -46,7 +46,8 @@ class Engine {
   };
   std::vector<Expectation> expectations(ConfigId c);
 
-  // Turns the memory of masks off or on (for tests: answers must not depend on it) and forgets what is remembered.
+  // Bytes of finished masks and of the tables that they and their making need; 0: nothing is remembered. Answers do not depend on it.
+  // Forgets what is remembered.
   void set_memo_limit(size_t bytes);
   size_t memory_bytes();
   // Whether the automaton has grown so much that new sequences should begin with a fresh engine.
@@ -75,7 +76,7 @@ class Engine {
   bool add_first_keys(const Frame& place, uint32_t run, MaskPlan& plan);
   void add_names(const Trie& trie, RegisterId reg, const NameRange& range, bool before_quote, FrameId parent, bool over_patterns,
                  MaskPlan& plan);
-  const NameTable& name_table(const Trie& trie, NodeId node, const NameRange& range, bool before_quote);
+  std::shared_ptr<const NameTable> name_table(const Trie& trie, NodeId node, const NameRange& range, bool before_quote);
   bool has_finite_pattern(const KeyPosition& k);
   void take_out_used(const Trie& trie, RegisterId reg, const KeyPosition& k, bool before_quote, MaskPlan& plan);
   // Adds what `make` adds, whose taking out concerns nothing else.
@@ -107,22 +108,31 @@ class Engine {
   ByteSet doubtful_bytes(ConfigId c, ConfigId plain);
   bool is_settled(ConfigId c, ConfigId plain);
   bool is_doubtful(ConfigId c);
-  const std::shared_ptr<const TerminalTable>& table(ExprId e, uint32_t run);
-  // Null if `e` is in no counted run that can be counted.
-  std::shared_ptr<const TerminalTable> counted_table(ExprId e, uint32_t run, const ExpressionPool::CountedRun*& counted);
+  std::shared_ptr<const TerminalTable> table(ExprId e, uint32_t run);
+  // A counted run with its table; null if `e` is in none that can be counted.
+  struct Counted {
+    ExpressionPool::CountedRun run;
+    std::shared_ptr<const TerminalTable> table;
+  };
+  std::shared_ptr<const Counted> counted(ExprId e, uint32_t run);
+  // The caches below.
+  template <class Cache, class Key, class Value>
+  void remember(Cache& cache, const Key& key, const Value& value, size_t bytes, size_t held_bytes = 0) {
+    const size_t cost = Cache::cost(bytes);
+    if (budget_.make_room(cost, [&] { age(); })) cache.add(key, value, cost, held_bytes);
+  }
+  void age();
 
   std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<const Vocabulary> vocabulary_;
   std::mutex mutex_;
   std::unique_ptr<Automaton> automaton_;
-  // By expression and run of whitespace.
-  std::unordered_map<uint64_t, std::shared_ptr<const TerminalTable>> tables_;
-  std::unordered_map<uint64_t, std::pair<ExpressionPool::CountedRun, std::shared_ptr<const TerminalTable>>> counted_;
-  std::unordered_map<Hash128, std::unique_ptr<const NameTable>, Hash128Hasher> name_tables_;
-  size_t name_table_bytes_ = 0;
-  std::unordered_map<ConfigId, MaskPlan> memo_;
-  size_t memo_bytes_ = 0;
-  size_t memo_limit_ = size_t{64} << 20;
+  // What is remembered, within one limit. The first two by expression and run of whitespace.
+  CacheBudget budget_{size_t{64} << 20};
+  RecentCache<uint64_t, std::shared_ptr<const TerminalTable>> tables_{budget_};
+  RecentCache<uint64_t, std::shared_ptr<const Counted>> counted_{budget_};
+  RecentCache<Hash128, std::shared_ptr<const NameTable>, Hash128Hasher> name_tables_{budget_};
+  RecentCache<ConfigId, std::shared_ptr<const MaskPlan>> memo_{budget_};
   // By configuration: tokens that may hold two equal items, to be tried with the true text.
   std::unordered_map<ConfigId, std::vector<TokenId>> doubtful_;
   std::vector<TokenId> new_doubtful_;  // of the mask that is being computed

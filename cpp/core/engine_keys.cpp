@@ -22,18 +22,16 @@ bool Engine::has_finite_pattern(const KeyPosition& k) {
   });
 }
 
-const NameTable& Engine::name_table(const Trie& trie, NodeId node, const NameRange& range, bool before_quote) {
+std::shared_ptr<const NameTable> Engine::name_table(const Trie& trie, NodeId node, const NameRange& range, bool before_quote) {
   Hash128 key;
   key.feed(reinterpret_cast<uintptr_t>(&trie));
   key.feed((uint64_t{node} << 32) | range.depth);
   key.feed((uint64_t{range.low} << 32) | range.high);
   key.feed(before_quote ? 1 : 0);
-  std::unique_ptr<const NameTable>& entry = name_tables_[key];
-  if (entry == nullptr) {
-    entry = std::make_unique<const NameTable>(trie, automaton_->containers().sorted_names(node), range, before_quote);
-    name_table_bytes_ += entry->memory_bytes();
-  }
-  return *entry;
+  if (const auto* known = name_tables_.find(key); known != nullptr) return *known;
+  const auto table = std::make_shared<const NameTable>(trie, automaton_->containers().sorted_names(node), range, before_quote);
+  remember(name_tables_, key, table, table->memory_bytes());
+  return table;
 }
 
 // Adds the tokens that spell allowed names. `over_patterns`: the plan holds what patterns allow, and a key that is a name is none of
@@ -43,12 +41,12 @@ void Engine::add_names(const Trie& trie, RegisterId reg, const NameRange& range,
   if (range.empty()) return;
   Containers& containers = automaton_->containers();
   const NodeId node = containers[reg].node;
-  const NameTable& table = name_table(trie, node, range, before_quote);
+  const std::shared_ptr<const NameTable> table = name_table(trie, node, range, before_quote);
   const std::vector<uint64_t>& allowed = containers.menu(reg).names;
-  for (const NameTable::Inside& in : table.inside) {
+  for (const NameTable::Inside& in : table->inside) {
     if (any_bit(allowed, in.low, in.high)) plan.set(in.token);
   }
-  for (const NameTable::Exit& exit : table.exits) {
+  for (const NameTable::Exit& exit : table->exits) {
     const uint32_t below = trie.first_token(exit.quote + 1);
     if (over_patterns) take_out_tokens(trie, exit.quote, plan);
     if (!any_bit(allowed, exit.name, exit.name + 1)) continue;

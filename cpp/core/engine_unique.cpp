@@ -20,9 +20,8 @@ void Engine::add_watched(const Frame& watch, FrameId id, MaskPlan& plan) {
       std::vector<FrameId> behind;
       uniqueness.close_fresh(watch, behind);
       const ConfigId rest = automaton_->config_of(std::move(behind));
-      const ExpressionPool::CountedRun* run = nullptr;
-      std::shared_ptr<const TerminalTable> ends = counted_table(inner.state, 0, run);
-      if (ends == nullptr) ends = table(inner.state, 0);
+      const std::shared_ptr<const Counted> run = counted(inner.state, 0);
+      const std::shared_ptr<const TerminalTable> ends = run != nullptr ? run->table : table(inner.state, 0);
       take_out_barred(*ends->residual, rest, automaton_->resume(inner.parent), own);
     }
     if (!is_settled(config, plain)) take_out_barred(vocabulary_->trie(), config, plain, own);

@@ -59,9 +59,7 @@ std::string_view without_zeros_in_front(std::string_view digits) {
   return digits;
 }
 
-std::string_view without_zeros_behind(std::string_view digits) {
-  return digits.substr(0, digits.find_last_not_of('0') + 1);
-}
+std::string_view without_zeros_behind(std::string_view digits) { return digits.substr(0, digits.find_last_not_of('0') + 1); }
 
 }  // namespace
 

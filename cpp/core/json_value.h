@@ -80,8 +80,8 @@ struct NumberPrefix {
   bool complete = false;  // it may end here
   bool negative = false;
   bool has_exponent = false;
-  std::string digits;           // of the mantissa, without zeros in front
-  int64_t scale = 0;            // value = digits * 10**(exponent - scale)
+  std::string digits;  // of the mantissa, without zeros in front
+  int64_t scale = 0;   // value = digits * 10**(exponent - scale)
   bool exponent_negative = false;
   std::string exponent_digits;  // without zeros in front
 };

@@ -18,16 +18,21 @@ class MaskPlan {
   void clear() {
     sets_.clear();
     steps_.clear();
+    own_bytes_ = 0;
   }
   // Adds all of `set` (of those in the mask `limit` only, if there is one); `owner` keeps both alive.
   void add(std::shared_ptr<const void> owner, const TokenSet& set, std::shared_ptr<const TokenSet> limit = nullptr) {
-    if (!set.is_mask()) {
-      for (const uint32_t id : set.ids()) {
-        if (limit == nullptr || has_token(limit->words().data(), id)) steps_.push_back(id);
-      }
+    if (set.is_mask()) {
+      sets_.push_back({std::move(owner), std::move(limit), &set, steps_.size()});
       return;
     }
-    sets_.push_back({std::move(owner), std::move(limit), &set, steps_.size()});
+    if (limit == nullptr) {
+      steps_.insert(steps_.end(), set.ids().begin(), set.ids().end());
+      return;
+    }
+    for (const uint32_t id : set.ids()) {
+      if (has_token(limit->words().data(), id)) steps_.push_back(id);
+    }
   }
   void set(uint32_t token) { steps_.push_back(token); }
   void take_out(uint32_t token) { steps_.push_back(token | kTakenOut); }
@@ -74,6 +79,12 @@ class MaskPlan {
   }
   // Without the sets that it shares.
   size_t memory_bytes() const { return sizeof(MaskPlan) + sets_.capacity() * sizeof(Set) + 4 * steps_.capacity() + own_bytes_; }
+  // Of the sets that it shares.
+  size_t held_bytes() const {
+    size_t bytes = 0;
+    for (const Set& s : sets_) bytes += s.set->memory_bytes() + (s.limit == nullptr ? 0 : s.limit->memory_bytes());
+    return bytes;
+  }
 
  private:
   static constexpr uint32_t kTakenOut = uint32_t{1} << 31;  // token ids are below

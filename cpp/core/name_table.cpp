@@ -34,14 +34,14 @@ NameTable::NameTable(const Trie& trie, const std::vector<std::string_view>& name
     ByteSet bytes;
     bool in_key = false;
   };
-  std::vector<Place> places(trie.max_depth() + 1);
-  places[0] = {range, {}, !before_quote};
+  std::vector<Place> places(1);  // grows with the names, which are mostly shorter than the longest token
+  ByteSet first = next_bytes(names, range);
   if (before_quote) {
-    places[0].bytes.insert('"');
-  } else {
-    places[0].bytes = next_bytes(names, range);
+    first = {};
+    first.insert('"');
   }
-  trie.for_each_root(places[0].bytes, [&](uint32_t i, uint32_t end) {
+  places[0] = {range, first, !before_quote};
+  trie.for_each_root(first, [&](uint32_t i, uint32_t end) {
     while (i < end) {
       const uint32_t depth = trie.depth(i);
       const uint8_t byte = trie.byte(i);
@@ -57,7 +57,10 @@ NameTable::NameTable(const Trie& trie, const std::vector<std::string_view>& name
         continue;
       }
       for (uint32_t t = trie.first_token(i); t < trie.first_token(i + 1); ++t) inside.push_back({to.low, to.high, trie.token(t)});
-      if (trie.end(i) != i + 1) places[depth + 1] = {to, next_bytes(names, to), true};
+      if (trie.end(i) != i + 1) {
+        if (places.size() < depth + 2) places.resize(depth + 2);
+        places[depth + 1] = {to, next_bytes(names, to), true};
+      }
       ++i;
     }
   });

@@ -172,13 +172,13 @@ std::shared_ptr<const TerminalTable> build_counted_table(ExpressionPool& pool, c
   std::vector<uint32_t> all_inside(inside.words(), inside.words() + vocabulary.num_words());  // and those that end within R
   std::vector<Place> places;
   bool is_countable = true;
-  std::vector<TokenId> by_length;
+  std::vector<uint32_t> by_length(vocabulary.num_words(), 0);
   std::vector<TokenId> others;
   const auto file = [&](uint32_t need, TokenId token) {
     if (has_token(all_inside.data(), token)) return;
     set_token(all_inside.data(), token);
     if (vocabulary.is_plain(token) && need == vocabulary.length(token)) {
-      by_length.push_back(token);
+      set_token(by_length.data(), token);
       return;
     }
     if (by_need.size() <= need) by_need.resize(need + 1);
@@ -196,7 +196,11 @@ std::shared_ptr<const TerminalTable> build_counted_table(ExpressionPool& pool, c
         const uint8_t byte = trie.byte(i);
         const Place& from = places[depth];
         if ((trie.groups(i) & ~from.cover) == 0) {
-          if (!from.is_added) {
+          // All tokens below have the same beginning.
+          const bool is_plain = vocabulary.is_plain(trie.token(trie.first_token(i)));
+          if (!from.is_added && from.units == from.length && is_plain) {
+            set_tokens(trie, trie.first_token(i), trie.first_token(trie.end(i)), by_length.data());
+          } else if (!from.is_added) {
             for (uint32_t t = trie.first_token(i); t < trie.first_token(trie.end(i)); ++t) {
               file(from.units + vocabulary.length(trie.token(t)) - from.length, trie.token(t));
             }
@@ -242,7 +246,8 @@ std::shared_ptr<const TerminalTable> build_counted_table(ExpressionPool& pool, c
             may_go_on = may_go_on || to.state != ExpressionPool::kEpsilon;
           }
         } else if (first != last) {
-          const uint32_t after = run.bounded ? pool.missing_units(run, to.state, to.counter) : 0;
+          const bool none_missing = !run.bounded || (to.cover != 0 && (!to.is_added || missing == 0));
+          const uint32_t after = none_missing ? 0 : pool.missing_units(run, to.state, to.counter);
           if (after == kNone) is_countable = false;
           if (!is_countable) return;
           const uint32_t need = to.units + after;
@@ -261,7 +266,11 @@ std::shared_ptr<const TerminalTable> build_counted_table(ExpressionPool& pool, c
   table->missing = missing;
   table->cover = inside.cover();
   table->inside = TokenSet::from_ids(std::move(others), vocabulary.num_words());
-  table->by_length = TokenSet::from_ids(std::move(by_length), vocabulary.num_words());
+  for (size_t w = 0; w < by_length.size(); ++w) {
+    by_length[w] &= ~inside.words()[w];
+    all_inside[w] |= by_length[w];
+  }
+  table->by_length = TokenSet::from_mask(by_length.data(), by_length.size());
   table->by_need = std::move(by_need);
 
   std::vector<Trie::Place> all;

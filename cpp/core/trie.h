@@ -84,4 +84,9 @@ class Trie {
   uint32_t max_depth_ = 0;
 };
 
+// Sets the bits of the tokens at positions [first, last).
+inline void set_tokens(const Trie& trie, uint32_t first, uint32_t last, uint32_t* mask) {
+  for (uint32_t t = first; t < last; ++t) set_token(mask, trie.token(t));
+}
+
 }  // namespace gd

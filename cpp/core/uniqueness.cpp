@@ -55,7 +55,8 @@ FrameId Uniqueness::watched(const Frame* watch, const Frame& from, uint8_t byte,
   w.inner = to;
   TextPool& texts = automaton_.containers().texts();
   Level top = levels_[w.level];
-  if (opens_unique || (top.phase != Level::Phase::kForgotten && (opens_array || (byte == '{' && inner.kind == FrameKind::kObjectOpen)))) {
+  if (opens_unique ||
+      (top.phase != Level::Phase::kForgotten && (opens_array || (byte == '{' && inner.kind == FrameKind::kObjectOpen)))) {
     if (top.phase != Level::Phase::kForgotten) begin_item(w);
     Level level;
     level.kind = opens_unique ? Level::Kind::kUnique : opens_array ? Level::Kind::kArray : Level::Kind::kObject;
@@ -82,7 +83,8 @@ FrameId Uniqueness::watched(const Frame* watch, const Frame& from, uint8_t byte,
     case FrameKind::kArrayOpen:
     case FrameKind::kItemNext:
     case FrameKind::kMemberBefore:
-      if (inner.kind == from.kind) return for_mask ? interned(without_texts(w)) : interned(w);  // whitespace, or more of a separator
+      if (inner.kind == from.kind)
+        return for_mask ? interned(without_texts(w)) : interned(w);  // whitespace, or more of a separator
       begin_item(w);
       [[fallthrough]];
     case FrameKind::kTerminal: {
@@ -169,7 +171,8 @@ Uniqueness::Chain Uniqueness::chain(const Watch& w) const {
   Chain result;
   const Frame* frame = &automaton_.frame(w.inner);
   if (frame->kind == FrameKind::kTerminal) frame = &automaton_.frame(frame->parent);
-  for (LevelId level = w.level; level != kNoLevel && levels_[level].phase != Level::Phase::kForgotten; level = levels_[level].below) {
+  for (LevelId level = w.level; level != kNoLevel && levels_[level].phase != Level::Phase::kForgotten;
+       level = levels_[level].below) {
     result.push_back({level, frame->state});
     frame = &automaton_.frame(frame->parent);
   }
@@ -452,7 +455,8 @@ void Uniqueness::list_from_key(const Watch& w, const Place& place, ValueCounter:
     }
   };
   for (ClassId cls = 0; cls < n.names.size(); ++cls) {
-    if (std::string_view(n.names[cls]).substr(0, text.size()) == text) list(containers.entries(place.reg, cls), n.names[cls], false);
+    if (std::string_view(n.names[cls]).substr(0, text.size()) == text)
+      list(containers.entries(place.reg, cls), n.names[cls], false);
   }
   const auto patterns = automaton_.key_patterns(key);
   for (const auto& [pattern, state] : std::vector(patterns.begin(), patterns.end())) {

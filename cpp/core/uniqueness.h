@@ -33,13 +33,13 @@ struct Level {
   enum class Phase : uint8_t { kBetween, kInItem, kForgotten };  // kUnique: kForgotten is in an item whose text is forgotten
   Kind kind = Kind::kUnique;
   Phase phase = Phase::kBetween;
-  LevelId below = 0;       // the container around it; 0 for the outermost
-  FrameId parent = 0;      // kUnique: the frame that waits for the array, which tells its frames from those of inner ones
-  ListId values = 0;       // what has been read: members, or items in order (kUnique: only where a level below asks for the value)
-  ListId used = 0;         // kUnique: the values of the items, sorted
-  ListId candidates = 0;   // kUnique, in an item: those of `used` that the item may still equal
+  LevelId below = 0;      // the container around it; 0 for the outermost
+  FrameId parent = 0;     // kUnique: the frame that waits for the array, which tells its frames from those of inner ones
+  ListId values = 0;      // what has been read: members, or items in order (kUnique: only where a level below asks for the value)
+  ListId used = 0;        // kUnique: the values of the items, sorted
+  ListId candidates = 0;  // kUnique, in an item: those of `used` that the item may still equal
   ValueId key = ValuePool::kAbsent;  // kObject: the key whose value comes next
-  bool unknown = false;    // kUnique: an item was read whose value is forgotten (while a mask is computed)
+  bool unknown = false;              // kUnique: an item was read whose value is forgotten (while a mask is computed)
   bool operator==(const Level&) const = default;
 };
 

@@ -17,7 +17,12 @@ constexpr uint32_t kMostEntries = 400;  // of one container that is listed
 
 ValueCounter::ValueCounter(const Grammar& grammar, ExpressionPool& expressions, const std::vector<ExprId>& regexes,
                            const ByteSet& alphabet, Containers& containers, ValuePool& values)
-    : grammar_(grammar), expressions_(expressions), regexes_(regexes), alphabet_(alphabet), containers_(containers), values_(values) {
+    : grammar_(grammar),
+      expressions_(expressions),
+      regexes_(regexes),
+      alphabet_(alphabet),
+      containers_(containers),
+      values_(values) {
   const auto range = [&](uint8_t first, uint8_t last) {
     ByteSet set;
     for (uint32_t byte = first; byte <= last; ++byte) set.insert(static_cast<uint8_t>(byte));

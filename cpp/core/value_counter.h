@@ -30,7 +30,7 @@ class ValueCounter {
 
   uint64_t values_of_node(NodeId node);
   uint64_t at_least(ExprId rest, std::string_view text);  // scalars that begin with `text`, in state `rest` behind it
-  uint64_t ways_to_go_on(RegisterId reg);                      // ways to go on in a container, counted by what they make different
+  uint64_t ways_to_go_on(RegisterId reg);                 // ways to go on in a container, counted by what they make different
 
   // ---- unique arrays ----
 
@@ -81,7 +81,8 @@ class ValueCounter {
   uint64_t needed(RegisterId reg);
   bool has_distinct(RegisterId reg, const std::vector<ValueId>& used);
   bool search_distinct(RegisterId reg, std::vector<ValueId> used, uint64_t left);
-  void list_objects_from(RegisterId reg, ListId members, size_t from, uint32_t key_from, bool must_take, uint32_t depth, Values& out);
+  void list_objects_from(RegisterId reg, ListId members, size_t from, uint32_t key_from, bool must_take, uint32_t depth,
+                         Values& out);
   void list_arrays_from(RegisterId reg, ListId items, ListId used, bool must_take, uint32_t depth, Values& out);
   std::vector<ValueId> domain(NodeId node, const std::vector<ValueId>& used, size_t enough);
 
@@ -91,8 +92,8 @@ class ValueCounter {
   ByteSet alphabet_;
   Containers& containers_;
   ValuePool& values_;
-  ExprId plain_ = ExpressionPool::kEmpty;        // texts of which no two have the same value
-  ExprId plain_string_ = ExpressionPool::kEmpty;  // the rest of one inside a string
+  ExprId plain_ = ExpressionPool::kEmpty;               // texts of which no two have the same value
+  ExprId plain_string_ = ExpressionPool::kEmpty;        // the rest of one inside a string
   std::unordered_map<ExprId, uint64_t> string_bounds_;  // of states inside strings
   std::unordered_map<ExprId, uint32_t> distances_;
   std::unordered_map<NodeId, uint64_t> node_bounds_;

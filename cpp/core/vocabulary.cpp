@@ -37,7 +37,8 @@ bool has_pair(std::string_view text, bool in_string) {
 
 // From every place that it may follow, also in the middle of an escape.
 bool may_hold_two_items(std::string_view text) {
-  return text.find(',') != std::string_view::npos && (has_pair(text, false) || has_pair(text, true) || has_pair(text.substr(1), true));
+  return text.find(',') != std::string_view::npos &&
+         (has_pair(text, false) || has_pair(text, true) || has_pair(text.substr(1), true));
 }
 
 }  // namespace
@@ -45,7 +46,24 @@ namespace {
 
 constexpr size_t kMaxTokenBytes = 65535;
 constexpr uint32_t kMaxSize = 0x7FFFFFFF;
-constexpr size_t kMaxTableBytes = size_t{192} << 20;  // of the 256 MB that all caches of a vocabulary may hold
+
+// Whether `text` may hold a key whole, behind a comma, and the end of the same key before.
+bool may_close_a_key_twice(std::string_view text) {
+  const auto quote_from = [&](size_t from) { return text.find('"', from); };
+  for (size_t open = quote_from(0); open != text.npos; open = quote_from(open + 1)) {
+    const size_t before = open == 0 ? text.npos : text.find_last_not_of(" \t\n\r", open - 1);
+    if (before == text.npos || text[before] != ',') continue;
+    for (size_t close = quote_from(open + 1); close != text.npos; close = quote_from(close + 1)) {
+      const std::string_view key = text.substr(open + 1, close - open - 1);
+      for (size_t end = quote_from(0); end < before; end = quote_from(end + 1)) {
+        // The earlier one ends at `end`: it has begun before the token, or behind another quote.
+        if (key.ends_with(text.substr(0, end))) return true;
+        if (end > key.size() && text.substr(end - key.size(), key.size()) == key) return true;
+      }
+    }
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -76,7 +94,7 @@ Vocabulary::Vocabulary(std::vector<std::optional<std::string>> tokens, std::vect
     }
     entries.emplace_back(text, id);
     if (text.size() == 1) alphabet_.insert(static_cast<uint8_t>(text[0]));
-    if (std::count(text.begin(), text.end(), '"') >= 3) many_quotes_.push_back(id);
+    if (may_close_a_key_twice(text)) twice_a_key_.push_back(id);
     if (may_hold_two_items(text)) item_pairs_.push_back(id);
   }
   if (entries.empty()) throw VocabularyError("the vocabulary has no token with text");
@@ -139,8 +157,7 @@ void Vocabulary::sort_by_groups() {
 
 std::shared_ptr<const Cover> Vocabulary::cover(GroupSet groups) const {
   const std::lock_guard lock(tables_mutex_);
-  std::shared_ptr<const Cover>& entry = covers_[groups];
-  if (entry != nullptr) return entry;
+  if (const auto* known = covers_.find(groups); known != nullptr) return *known;
   std::vector<uint32_t> held(num_words(), 0);
   for (uint32_t g = 0; g < kNumGroups; ++g) {
     if (((groups >> g) & 1) == 0) with_group_[g].add_to(held.data());
@@ -149,25 +166,21 @@ std::shared_ptr<const Cover> Vocabulary::cover(GroupSet groups) const {
   auto cover = std::make_shared<Cover>();
   cover->groups = groups;
   cover->tokens = TokenSet::from_words(std::move(held));
-  table_bytes_ += cover->tokens.memory_bytes();
-  entry = std::move(cover);
-  return entry;
+  remember(covers_, groups, cover, cover->tokens.memory_bytes());
+  return cover;
 }
 
 std::shared_ptr<const TokenSet> Vocabulary::plain_up_to(uint32_t length) const {
   if (size_t{length} + 1 >= plain_by_length_.size()) return nullptr;
   const std::lock_guard lock(tables_mutex_);
-  if (plain_up_to_.size() <= length) plain_up_to_.resize(length + 1);
-  std::shared_ptr<const TokenSet>& entry = plain_up_to_[length];
-  if (entry == nullptr) {
-    std::vector<uint32_t> words(num_words(), 0);
-    for (uint32_t n = 0; n <= length; ++n) {
-      for (const TokenId token : plain_by_length_[n]) set_token(words.data(), token);
-    }
-    table_bytes_ += 4 * words.capacity();
-    entry = std::make_shared<const TokenSet>(TokenSet::from_words(std::move(words)));
+  if (const auto* known = plain_up_to_.find(length); known != nullptr) return *known;
+  std::vector<uint32_t> words(num_words(), 0);
+  for (uint32_t n = 0; n <= length; ++n) {
+    for (const TokenId token : plain_by_length_[n]) set_token(words.data(), token);
   }
-  return entry;
+  auto tokens = std::make_shared<const TokenSet>(TokenSet::from_words(std::move(words)));
+  remember(plain_up_to_, length, tokens, tokens->memory_bytes());
+  return tokens;
 }
 
 std::shared_ptr<const Trie> Vocabulary::residual(std::vector<Trie::Place> places, const uint32_t* without) const {
@@ -178,12 +191,10 @@ std::shared_ptr<const Trie> Vocabulary::residual(std::vector<Trie::Place> places
     key.feed(place.node);
   }
   const std::lock_guard lock(tables_mutex_);
-  std::shared_ptr<const Trie>& entry = residuals_[key];
-  if (entry == nullptr) {
-    entry = std::make_shared<const Trie>(Trie::merge(std::move(places), nullptr));
-    table_bytes_ += entry->memory_bytes();
-  }
-  return entry;
+  if (const auto* known = residuals_.find(key); known != nullptr) return *known;
+  auto trie = std::make_shared<const Trie>(Trie::merge(std::move(places), nullptr));
+  remember(residuals_, key, trie, trie->memory_bytes());
+  return trie;
 }
 
 size_t Vocabulary::memory_bytes() const {
@@ -201,37 +212,48 @@ size_t Vocabulary::memory_bytes() const {
 
 std::shared_ptr<const TerminalTable> Vocabulary::find_table(const Hash128& key) const {
   const std::lock_guard lock(tables_mutex_);
-  const auto found = tables_.find(key);
-  return found == tables_.end() ? nullptr : found->second;
+  const auto* known = tables_.find(key);
+  return known == nullptr ? nullptr : *known;
 }
 
 std::shared_ptr<const TerminalTable> Vocabulary::add_table(const Hash128& key, std::shared_ptr<const TerminalTable> table) const {
   const std::lock_guard lock(tables_mutex_);
-  const size_t bytes = table->memory_bytes();
-  if (table_bytes_ + bytes > kMaxTableBytes) {  // start over: tables in use live on with their users
-    forget();
-  }
-  const auto [entry, added] = tables_.emplace(key, std::move(table));
-  if (added) table_bytes_ += bytes;
-  return entry->second;
+  if (const auto* known = tables_.find(key); known != nullptr) return *known;
+  const size_t held = table->cover == nullptr ? 0 : table->cover->tokens.memory_bytes();
+  remember(tables_, key, table, table->memory_bytes(), held);
+  return table;
+}
+
+template <class Cache, class Key, class Value>
+void Vocabulary::remember(Cache& cache, const Key& key, const Value& value, size_t bytes, size_t held_bytes) const {
+  const size_t cost = Cache::cost(bytes);
+  if (budget_.make_room(cost, [&] { age(); })) cache.add(key, value, cost, held_bytes);
+}
+
+void Vocabulary::age() const {
+  tables_.age();
+  covers_.age();
+  plain_up_to_.age();
+  residuals_.age();
+}
+
+void Vocabulary::set_table_limit(size_t bytes) const {
+  const std::lock_guard lock(tables_mutex_);
+  age();
+  age();
+  budget_ = {bytes};
 }
 
 size_t Vocabulary::table_memory_bytes() const {
   const std::lock_guard lock(tables_mutex_);
-  return table_bytes_;
+  return budget_.bytes();
 }
 
 void Vocabulary::clear_tables() const {
   const std::lock_guard lock(tables_mutex_);
-  forget();
-}
-
-void Vocabulary::forget() const {
-  tables_.clear();
-  covers_.clear();
-  plain_up_to_.clear();
-  residuals_.clear();
-  table_bytes_ = 0;
+  age();
+  age();
+  budget_ = {budget_.limit};
 }
 
 }  // namespace gd

@@ -7,11 +7,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "byte_set.h"
 #include "hashing.h"
+#include "recent_cache.h"
 #include "token_set.h"
 #include "trie.h"
 
@@ -49,8 +49,8 @@ class Vocabulary {
   const Trie& trie() const { return trie_; }
   const WhitespaceRuns& whitespace_runs() const { return whitespace_runs_; }
   const ByteSet& alphabet() const { return alphabet_; }  // the bytes that are tokens by themselves
-  // Tokens with three or more quotes: the only ones that can close two keys of one object.
-  const std::vector<TokenId>& many_quotes() const { return many_quotes_; }
+  // Tokens that may close the same key twice in one object.
+  const std::vector<TokenId>& twice_a_key() const { return twice_a_key_; }
   // Tokens that may hold all of an item and something of the next: where items must be distinct, they are tried one by one.
   const std::vector<TokenId>& item_pairs() const { return item_pairs_; }
   // The tokens that hold a special character or a wide space (byte_groups.h).
@@ -70,12 +70,15 @@ class Vocabulary {
   // Terminal tables, shared by every grammar of this vocabulary. find returns null if absent. Thread-safe.
   std::shared_ptr<const TerminalTable> find_table(const Hash128& key) const;
   std::shared_ptr<const TerminalTable> add_table(const Hash128& key, std::shared_ptr<const TerminalTable> table) const;
+
+  // Tables, covers and residuals together. What is forgotten is made again when it is needed; 0: nothing is remembered.
+  static constexpr size_t kDefaultTableLimit = size_t{128} << 20;
+  void set_table_limit(size_t bytes) const;
   size_t table_memory_bytes() const;
   void clear_tables() const;
 
  private:
   void sort_by_groups();
-  void forget() const;
 
   std::vector<std::optional<std::string>> tokens_;
   std::vector<TokenId> stop_tokens_;
@@ -83,7 +86,7 @@ class Vocabulary {
   Trie trie_;
   WhitespaceRuns whitespace_runs_;
   ByteSet alphabet_;
-  std::vector<TokenId> many_quotes_;
+  std::vector<TokenId> twice_a_key_;
   std::vector<TokenId> item_pairs_;
   Trie unusual_;
   std::vector<uint32_t> texts_;       // all tokens with text, as a mask
@@ -92,12 +95,17 @@ class Vocabulary {
   std::vector<uint32_t> lengths_;  // by token, with kIsPlain
   std::vector<std::vector<TokenId>> plain_by_length_;
 
+  // The caches below, under the lock.
+  template <class Cache, class Key, class Value>
+  void remember(Cache& cache, const Key& key, const Value& value, size_t bytes, size_t held_bytes = 0) const;
+  void age() const;
+
   mutable std::mutex tables_mutex_;
-  mutable std::unordered_map<Hash128, std::shared_ptr<const TerminalTable>, Hash128Hasher> tables_;
-  mutable size_t table_bytes_ = 0;
-  mutable std::unordered_map<GroupSet, std::shared_ptr<const Cover>> covers_;
-  mutable std::vector<std::shared_ptr<const TokenSet>> plain_up_to_;
-  mutable std::unordered_map<Hash128, std::shared_ptr<const Trie>, Hash128Hasher> residuals_;
+  mutable CacheBudget budget_{kDefaultTableLimit};
+  mutable RecentCache<Hash128, std::shared_ptr<const TerminalTable>, Hash128Hasher> tables_{budget_};
+  mutable RecentCache<GroupSet, std::shared_ptr<const Cover>> covers_{budget_};
+  mutable RecentCache<uint32_t, std::shared_ptr<const TokenSet>> plain_up_to_{budget_};
+  mutable RecentCache<Hash128, std::shared_ptr<const Trie>, Hash128Hasher> residuals_{budget_};
 };
 
 }  // namespace gd

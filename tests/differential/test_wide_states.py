@@ -61,6 +61,8 @@ OBJECTS: list[dict[str, Any]] = [
     {"propertyNames": {"maxLength": 4}, "additionalProperties": {"type": "boolean"}},
     {"anyOf": [{"properties": {"foo": {"type": "null"}}}, {"additionalProperties": {"type": "integer"}}]},
 ]
+#: Bytes, for tables and for masks.
+LIMITS = {"nothing remembered": 0, "little remembered": 4_000}
 SCHEMAS = [{"type": "string", **s} for s in STRINGS] + [{"type": "object", **s} for s in OBJECTS]
 
 
@@ -69,7 +71,12 @@ def a_vocabulary(missing: frozenset[int]) -> gd.Vocabulary:
     return gd.Vocabulary([*TEXTS, *singles, None], stop_token_ids=[len(TEXTS) + len(singles)])
 
 
-VOCABULARIES = {"all bytes": a_vocabulary(frozenset()), "some missing": a_vocabulary(MISSING_BYTES)}
+@pytest.fixture(scope="module", params=["all bytes", "some missing", "nothing remembered", "little remembered"])
+def vocabulary(request: pytest.FixtureRequest) -> gd.Vocabulary:
+    vocabulary = a_vocabulary(MISSING_BYTES if request.param == "some missing" else frozenset())
+    if (limit := LIMITS.get(request.param)) is not None:
+        vocabulary._core_vocabulary.set_table_limit(limit)
+    return vocabulary
 
 
 def by_definition(matcher: gd.GrammarMatcher) -> npt.NDArray[np.int32]:
@@ -78,10 +85,13 @@ def by_definition(matcher: gd.GrammarMatcher) -> npt.NDArray[np.int32]:
     return np.concatenate([bits, np.zeros(-len(bits) % 4, np.uint8)]).view(np.int32)
 
 
-@pytest.mark.parametrize("vocabulary", VOCABULARIES.values(), ids=VOCABULARIES)
 @pytest.mark.parametrize("schema", SCHEMAS, ids=repr)
-def test_a_mask_holds_what_is_accepted(schema: dict[str, Any], vocabulary: gd.Vocabulary) -> None:
+def test_a_mask_holds_what_is_accepted(
+    schema: dict[str, Any], vocabulary: gd.Vocabulary, request: pytest.FixtureRequest
+) -> None:
     matcher = gd.GrammarMatcher(gd.compile_json_schema(schema), vocabulary)
+    if (limit := LIMITS.get(request.node.callspec.params["vocabulary"])) is not None:
+        matcher._matcher.set_memo_limit(limit)
     rng = random.Random(repr(schema))
     for _ in range(3):
         matcher.reset()

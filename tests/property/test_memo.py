@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import grammar_decode as gd
 from schemas import CURATED, Curated, random_schemas
 from vocabularies import ALL_SINGLE_BYTES, SYNTHETIC, TestVocabulary
-from walks import as_vocabulary, drawn_matcher, mask_of, random_walk, tokens_of, written
+from walks import drawn_matcher, mask_of, random_walk, tokens_of, written
 
 #: Bytes: nothing is remembered, a mask or two, as many as by default.
 LIMITS = (0, 4096, None)
@@ -24,9 +24,11 @@ def check_limits(grammar: gd.Grammar, vocabulary: TestVocabulary, walks: list[li
     matchers = []
     for limit in LIMITS:
         copy = gd.Grammar.from_bytes(grammar.to_bytes())  # what is remembered belongs to a grammar and vocabulary
-        matchers.append(gd.GrammarMatcher(copy, as_vocabulary(vocabulary)))
+        own = gd.Vocabulary(vocabulary.token_bytes, stop_token_ids=vocabulary.stop_token_ids, size=vocabulary.size)
+        matchers.append(gd.GrammarMatcher(copy, own))
         if limit is not None:
             matchers[-1]._matcher.set_memo_limit(limit)
+            own._core_vocabulary.set_table_limit(limit)
     for walk in walks:
         for matcher in matchers:
             matcher.reset()
@@ -51,3 +53,23 @@ def test_memo_limits_do_not_change_masks_along_random_walks(
     matcher = drawn_matcher(schema, vocabulary, gd.JsonOptions(key_order=key_order))
     walks = [random_walk(matcher.fork(), vocabulary, seed + i, free=15, most=60) or [] for i in range(4)]
     check_limits(matcher.grammar, vocabulary, walks)
+
+
+@pytest.mark.parametrize("limit", [5_000, 20_000])
+def test_what_is_remembered_stays_within_its_limit_while_a_matcher_lives(limit: int) -> None:
+    vocabulary = gd.Vocabulary(ALL_SINGLE_BYTES.token_bytes, stop_token_ids=ALL_SINGLE_BYTES.stop_token_ids)
+    vocabulary._core_vocabulary.set_table_limit(limit)
+    names = {f"{n}-name": {"type": "string", "pattern": f"^[a-z]*{n}[a-f]{{{n + 1},}}$"} for n in range(40)}
+    grammar = gd.compile_json_schema({"properties": names})
+    matchers = [gd.GrammarMatcher(gd.Grammar.from_bytes(grammar.to_bytes()), vocabulary) for _ in range(2)]
+    for matcher, bytes_remembered in zip(matchers, (0, limit), strict=True):
+        matcher._matcher.set_memo_limit(bytes_remembered)
+    text = ",".join(f'"{n}-name":"xyz{n}{"abcdef" * (n + 1)}"' for n in range(40))
+    for byte in b"{" + text.encode() + b"}":
+        forgetful, remembering = (mask_of(matcher) for matcher in matchers)
+        assert np.array_equal(forgetful, remembering)
+        assert all(matcher.accept_bytes(bytes([byte])) for matcher in matchers)
+        assert vocabulary._core_vocabulary.table_memory_bytes() <= limit
+        # The automata are the same, so the difference is what is remembered.
+        assert matchers[1]._matcher.engine_memory_bytes() - matchers[0]._matcher.engine_memory_bytes() <= limit
+    assert all(matcher.is_accepting() for matcher in matchers)
