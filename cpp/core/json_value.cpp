@@ -54,6 +54,23 @@ int read_escape(std::string_view text, uint32_t& code) {
   return 6;
 }
 
+// The size of the UTF-8 sequence at the start of `text`: 0 if it is cut off at the end, -1 if it is none (RFC 3629).
+int utf8_size(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t lead = byte(0);
+  if (lead < 0x80) return 1;
+  const int size = lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : -1;
+  if (size < 0) return -1;
+  for (int i = 1; i < size; ++i) {
+    const auto at = static_cast<size_t>(i);
+    if (at >= text.size()) return 0;
+    const uint8_t low = i > 1 ? 0x80 : lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+    const uint8_t high = i > 1 ? 0xBF : lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    if (byte(at) < low || byte(at) > high) return -1;
+  }
+  return size;
+}
+
 std::string_view without_zeros_in_front(std::string_view digits) {
   digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
   return digits;
@@ -76,8 +93,11 @@ StringPrefix read_string(std::string_view text) {
     }
     if (static_cast<uint8_t>(c) < 0x20) return result;
     if (c != '\\') {
-      result.text.push_back(c);
-      ++i;
+      const int size = utf8_size(text.substr(i));
+      if (size < 0) return result;
+      const size_t length = size > 0 ? static_cast<size_t>(size) : text.size() - i;  // cut off: the bytes are still a prefix
+      result.text.append(text.substr(i, length));
+      i += length;
       continue;
     }
     uint32_t code = 0;

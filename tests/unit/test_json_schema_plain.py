@@ -40,6 +40,7 @@ ARRAYS = st.fixed_dictionaries(
         "items": VALUES,
         "minItems": st.integers(0, 2),
         "maxItems": st.integers(0, 2),
+        "uniqueItems": st.booleans(),
         "prefixItems": st.lists(VALUES, max_size=1),
         "allOf": st.lists(st.fixed_dictionaries({"items": VALUES}), max_size=1),
     },
@@ -69,9 +70,9 @@ def test_both_ways_give_the_same_array(schema: dict[str, Any]) -> None:
     lowering, formula = lowered(schema, "any")
     short = lowering.arrays.lower(formula, "#", lowering.node)
     try:
-        long = _ArrayLowering(lowering.arrays, formula, "#").elements(lowering.node)
+        long = [_ArrayLowering(lowering.arrays, formula, "#").elements(lowering.node)]
     except Impossible:
-        long = None
+        long = []
     assert short == long
 
 
@@ -83,6 +84,7 @@ def test_both_ways_give_the_same_array(schema: dict[str, Any]) -> None:
         ({"type": "object", "properties": {"a": False}}, False),
         ({"type": "object", "patternProperties": {"^a": {"type": "null"}}}, False),
         ({"type": "array", "items": {"type": "null"}, "minItems": 2}, True),
+        ({"type": "array", "items": {"type": "null"}, "uniqueItems": True}, True),
         ({"type": "array", "prefixItems": [{"type": "null"}]}, False),
     ],
 )

@@ -365,10 +365,10 @@ class _Index:
         self.roots: dict[str, _Resource] = {}
         self.anchors: dict[tuple[str, str], Path] = {}
         self.dynamic: set[tuple[str, str]] = set()
+        self.dynamic_resources: set[str] = set()  # the base URIs among them
         for uri, value in resources.items():
             self._collect(value, urldefrag(uri)[0], main.dialect)
         self._collect(main.root, main.base, main.dialect)
-        self.dynamic_resources = frozenset(base for base, _ in self.dynamic)
 
     def find(self, uri: str) -> _Resource | None:
         """The resource of that name."""
@@ -409,10 +409,14 @@ class _Index:
             if isinstance(anchor, str) and not dialect.reference_hides_siblings:
                 self.anchors.setdefault((base, anchor), path)
                 if keyword == "$dynamicAnchor":
-                    self.dynamic.add((base, anchor))
+                    self._add_dynamic(base, anchor)
         if value.get("$recursiveAnchor") is True:
-            self.dynamic.add((base, ""))
+            self._add_dynamic(base, "")
         return base, path, dialect
+
+    def _add_dynamic(self, base: str, anchor: str) -> None:
+        self.dynamic.add((base, anchor))
+        self.dynamic_resources.add(base)
 
 
 def subschemas(value: Mapping[str, Json], dialect: Dialect) -> Iterator[tuple[str, Path, Json]]:
