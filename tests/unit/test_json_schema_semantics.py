@@ -234,13 +234,19 @@ CASES = [
     Case("unique_items_of_one", {"type": "array", "uniqueItems": True, "maxItems": 1}, ["[]", "[1]"], ["[1,2]"]),
     Case(
         "dynamic_references_within_the_metaschema_of_2019-09",
-        {"$schema": "https://json-schema.org/draft/2019-09/schema", "$ref": "https://json-schema.org/draft/2019-09/schema"},
+        {
+            "$schema": "https://json-schema.org/draft/2019-09/schema",
+            "$ref": "https://json-schema.org/draft/2019-09/schema",
+        },
         ['{"$defs":{"a":{"type":["null","string"]}}}'],
         ['{"$defs":{"a":{"type":1}}}', '{"items":{"type":["null","null"]}}'],
     ),
     Case(
         "dynamic_references_within_the_metaschema_of_2020-12",
-        {"$schema": "https://json-schema.org/draft/2020-12/schema", "$ref": "https://json-schema.org/draft/2020-12/schema"},
+        {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "$ref": "https://json-schema.org/draft/2020-12/schema",
+        },
         ['{"$defs":{"a":{"type":["null","string"]}}}'],
         ['{"$defs":{"a":{"type":1}}}', '{"items":{"type":["null","null"]}}'],
     ),
