@@ -1,7 +1,7 @@
 """The official JSON Schema test suite: the groups that pass, per draft, do not become fewer.
 
-A group passes if its schema compiles and every instance is decided right. What does not pass today: multiples of 123456789
-(more states than the limit). Raise a number when more groups pass. The data are not part of the repository.
+A group passes if its schema compiles and every instance is decided right. What does not pass today: multiples of
+123456789 (more states than the limit). Raise a number when more groups pass. The data are not part of the repository.
 """
 
 from __future__ import annotations
