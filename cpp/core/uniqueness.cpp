@@ -516,7 +516,7 @@ bool Uniqueness::search_completion(const Watch& w, const Chain& places) {
     if (!found.list.empty()) return true;
     if (found.complete) return false;
   }
-  throw LimitError("max_search", "whether an array with uniqueItems can still be finished takes too long to decide");
+  throw LimitError("max_formula", "whether an array with uniqueItems can still be finished takes too long to decide");
 }
 
 }  // namespace gd
