@@ -160,9 +160,30 @@ bool Uniqueness::close_value(Watch& w, ValueId value) {
 }
 
 FrameId Uniqueness::checked(Watch w, bool for_mask) {
-  narrow(w);
-  if (!is_live(w)) return kNone;
+  if (!is_sure(w)) {
+    narrow(w);
+    if (!is_live(w)) return kNone;
+  }
   return interned(for_mask ? without_texts(w) : w);
+}
+
+// Whether no earlier item can be met and values are plenty: the everyday case, in which what is read bars nothing.
+bool Uniqueness::is_sure(const Watch& w) {
+  const Frame* frame = &automaton_.frame(w.inner);
+  if (frame->kind == FrameKind::kTerminal) frame = &automaton_.frame(frame->parent);
+  for (LevelId id = w.level; id != kNoLevel && levels_[id].phase != Level::Phase::kForgotten; id = levels_[id].below) {
+    const Level& level = levels_[id];
+    if (level.candidates != ValuePool::kNoValues || level.unknown) return false;
+    if (level.kind == Level::Kind::kUnique && !is_plenty(id, frame->state)) return false;
+    frame = &automaton_.frame(frame->parent);
+  }
+  return true;
+}
+
+bool Uniqueness::is_plenty(LevelId level, RegisterId reg) {
+  const auto [known, added] = plenty_.try_emplace((uint64_t{level} << 32) | reg, false);
+  if (added) known->second = counter_.is_plenty(reg, values_.list(levels_[level].used).size() + 2);
+  return known->second;
 }
 
 // ---- levels and registers ------------------------------------------------------------------------------------------
@@ -263,8 +284,7 @@ ValueId Uniqueness::scalar_at(ValueId value, size_t index, const Chain& places) 
 
 bool Uniqueness::is_plenty(const Chain& places) {
   return std::all_of(places.begin(), places.end(), [&](const Place& place) {
-    const Level& level = levels_[place.level];
-    return level.kind != Level::Kind::kUnique || counter_.is_plenty(place.reg, values_.list(level.used).size() + 2);
+    return levels_[place.level].kind != Level::Kind::kUnique || is_plenty(place.level, place.reg);
   });
 }
 
@@ -275,7 +295,7 @@ Uniqueness::Watch Uniqueness::without_texts(Watch w) {
     if (places.empty()) return w;
     Level outermost = levels_[places.back().level];
     if (outermost.phase != Level::Phase::kInItem || outermost.unknown || outermost.candidates != ValuePool::kNoValues ||
-        !counter_.is_plenty(places.back().reg, values_.list(outermost.used).size() + 2)) {
+        !is_plenty(places.back().level, places.back().reg)) {
       return w;
     }
     outermost.phase = Level::Phase::kForgotten;

@@ -66,7 +66,9 @@ class Uniqueness {
   ByteSet doubtful_bytes(const Frame& watch);
 
   const Level& level(LevelId id) const { return levels_[id]; }
-  size_t memory_bytes() const { return levels_.capacity() * sizeof(Level) + index_.memory_bytes(); }
+  size_t memory_bytes() const {
+    return levels_.capacity() * sizeof(Level) + index_.memory_bytes() + (plenty_.size() + live_.size()) * 48;
+  }
 
  private:
   struct Watch {  // a watched thread, taken apart
@@ -95,7 +97,9 @@ class Uniqueness {
   void rebuild(Watch& watch, const Chain& chain, std::vector<Level> levels);
   bool is_consistent(ValueId value, size_t index, const Chain& chain, const Watch& watch, const std::string& text) const;
   ValueId scalar_at(ValueId value, size_t index, const Chain& chain) const;
+  bool is_sure(const Watch& watch);
   bool is_plenty(const Chain& chain);
+  bool is_plenty(LevelId level, RegisterId reg);
   bool is_live(Watch& watch);
   bool is_surely_live(const Watch& watch, const Chain& chain);
   bool search_completion(const Watch& watch, const Chain& chain);
@@ -108,6 +112,7 @@ class Uniqueness {
   ValuePool& values_;
   std::vector<Level> levels_;
   HashIndex index_;
+  std::unordered_map<uint64_t, bool> plenty_;              // by level and register
   std::unordered_map<Hash128, bool, Hash128Hasher> live_;  // of the threads that took a search
 };
 
