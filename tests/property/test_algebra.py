@@ -22,12 +22,15 @@ Language = Callable[[str], bool]
 
 
 def language(schema: Any) -> Language | None:
-    """The texts that the kernel accepts; None where the schema passes a limit."""
+    """The texts that the kernel accepts; None where the schema passes a limit or negates `uniqueItems`."""
     try:
         grammar = gd.compile_json_schema(schema)
     except gd.UnsatisfiableSchema:
         return lambda _: False
     except gd.SchemaTooComplex:
+        return None
+    except gd.UnsupportedSchema as error:
+        assert (error.location or "").endswith("/uniqueItems"), error
         return None
 
     def accepts(text: str) -> bool:
