@@ -56,8 +56,9 @@ build: $(STAMPS)/build
 demo: $(STAMPS)/demo
 	$(BIN)/grammar-decode generate $(SCHEMA) --prompt "$(PROMPT)"
 
+# All cores; ARGS="-n 0" is one process, for a debugger.
 test: $(STAMPS)/test
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-all: $(STAMPS)/test $(STAMPS)/demo
 	$(BIN)/python -m pytest -m "" $(ARGS)
