@@ -4,6 +4,33 @@
 #include <bit>
 
 namespace gd {
+namespace {
+
+using Entry = std::pair<std::string_view, TokenId>;
+
+// Sorts by text, then by token. Nearly all comparisons are settled by the first eight bytes as one number.
+void sort_entries(std::vector<Entry>& entries) {
+  struct Key {
+    uint64_t first;  // the first bytes, big end first, then zeros
+    uint32_t index;
+  };
+  std::vector<Key> keys(entries.size());
+  for (uint32_t i = 0; i < entries.size(); ++i) {
+    const std::string_view text = entries[i].first;
+    uint64_t first = 0;
+    for (size_t k = 0; k < 8; ++k) first = first << 8 | (k < text.size() ? static_cast<uint8_t>(text[k]) : 0);
+    keys[i] = {first, i};
+  }
+  std::sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
+    return a.first != b.first ? a.first < b.first : entries[a.index] < entries[b.index];
+  });
+  std::vector<Entry> sorted;
+  sorted.reserve(entries.size());
+  for (const Key& key : keys) sorted.push_back(entries[key.index]);
+  entries = std::move(sorted);
+}
+
+}  // namespace
 
 void Trie::open(uint8_t byte, uint32_t depth) {
   Node node;
@@ -26,7 +53,7 @@ void Trie::finish() {
 }
 
 Trie Trie::build(std::vector<std::pair<std::string_view, TokenId>> entries) {
-  std::sort(entries.begin(), entries.end());
+  sort_entries(entries);
   Trie trie;
   trie.tokens_.reserve(entries.size());
   std::vector<uint32_t> path_nodes;

@@ -55,7 +55,7 @@ class Vocabulary:
             if token_id < len(table):
                 table[token_id] = None
         self._token_bytes = tuple(table)
-        self._num_tokens = sum(token is not None for token in table)
+        self._num_tokens = len(table) - table.count(None)
         if self._num_tokens == 0:
             raise VocabularyError(
                 f"None of the {len(table)} tokens has bytes, so nothing could be written with this vocabulary. "
@@ -209,15 +209,16 @@ def _checked_tokens(token_bytes: Any) -> list[bytes | None]:
     table = list(token_bytes)
     if not table:
         raise VocabularyError("The vocabulary is empty. Pass the bytes of each token, in the order of the ids.")
-    for token_id, token in enumerate(table):
-        if token is not None and not isinstance(token, bytes):
-            hint = " Encode text to the bytes that the tokenizer means by it." if isinstance(token, str) else ""
-            raise VocabularyError(
-                f"Token {token_id} is a {type(token).__name__} ({token!r:.60}), but must be bytes, or None if it is "
-                f"not text.{hint}"
-            )
-    too_long = next((i for i, token in enumerate(table) if token and len(token) > _MAX_TOKEN_BYTES), None)
-    if too_long is not None:
+    if not set(map(type, table)) <= {bytes, type(None)}:
+        for token_id, token in enumerate(table):
+            if token is not None and not isinstance(token, bytes):
+                hint = " Encode text to the bytes that the tokenizer means by it." if isinstance(token, str) else ""
+                raise VocabularyError(
+                    f"Token {token_id} is a {type(token).__name__} ({token!r:.60}), but must be bytes, or None if it "
+                    f"is not text.{hint}"
+                )
+    if max(map(len, filter(None, table)), default=0) > _MAX_TOKEN_BYTES:
+        too_long = next(i for i, token in enumerate(table) if token and len(token) > _MAX_TOKEN_BYTES)
         raise VocabularyError(
             f"Token {too_long} has {len(table[too_long])} bytes; at most {_MAX_TOKEN_BYTES} are supported. "
             "Pass None for it: it will never be allowed."
