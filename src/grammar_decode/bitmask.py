@@ -14,6 +14,7 @@ torch is never imported here; it is used only where an argument is a torch tenso
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -26,6 +27,7 @@ from grammar_decode.errors import BitmaskError
 BitmaskArray: TypeAlias = npt.NDArray[np.int32]
 
 WORD_BITS = 32
+_PLAIN_TYPES = (np.dtype(np.float32), np.dtype(np.float16))
 
 
 def bitmask_words(vocab_size: int) -> int:
@@ -66,7 +68,13 @@ def apply_token_bitmask_inplace(
     Cost: memory-bound on the CPU, without the GIL for float32, float16 and bfloat16.
     Raises :class:`BitmaskError` on a wrong shape, type or device; nothing has been written then.
     """
-    if _is_torch(logits):
+    if vocab_size is None and indices is None and _is_plain(logits, bitmask):
+        if logits.dtype == np.float32:
+            _core.apply_token_bitmask_inplace_f32(logits, bitmask, None, bitmask.shape[1] * WORD_BITS)
+        else:
+            bits = logits.view(np.uint16)
+            _core.apply_token_bitmask_inplace_16(bits, bitmask, None, bitmask.shape[1] * WORD_BITS, False)
+    elif _is_torch(logits):
         _apply_torch(logits, bitmask, vocab_size, indices)
     elif isinstance(logits, np.ndarray):
         _apply_numpy(logits, _bitmask_as_numpy(bitmask), vocab_size, indices)
@@ -74,10 +82,24 @@ def apply_token_bitmask_inplace(
         raise BitmaskError(f"The logits must be a numpy array or a torch tensor, not {_type_name(logits)}.")
 
 
+def _is_plain(logits: Any, bitmask: Any) -> bool:
+    """Whether nothing has to be asked: the everyday arrays. The general way takes as long as a row of float16."""
+    return (
+        type(logits) is np.ndarray
+        and type(bitmask) is np.ndarray
+        and logits.dtype in _PLAIN_TYPES
+        and bitmask.dtype == np.int32
+        and logits.ndim == bitmask.ndim == 2
+        and logits.shape[0] == bitmask.shape[0]
+        and logits.flags.carray  # contiguous, aligned, writeable
+        and bitmask.flags.c_contiguous
+    )
+
+
 def _apply_numpy(
     logits: npt.NDArray[Any], bitmask: BitmaskArray, vocab_size: int | None, indices: Sequence[int] | None
 ) -> None:
-    kind = logits.dtype.name if logits.dtype.isnative else str(logits.dtype)
+    kind = _kind_of(logits.dtype)
     if kind not in ("float32", "float16", "bfloat16", "float64"):
         raise BitmaskError(
             f"The logits are {kind}; float32, float16, bfloat16 and float64 (native order) are supported."
@@ -94,6 +116,11 @@ def _apply_numpy(
         _core.apply_token_bitmask_inplace_f32(logits, bitmask, rows, num_bits)
     else:
         _core.apply_token_bitmask_inplace_16(logits.view(np.uint16), bitmask, rows, num_bits, kind == "bfloat16")
+
+
+@functools.lru_cache(maxsize=64)  # numpy makes the name anew each time, which takes longer than a short row
+def _kind_of(dtype: np.dtype[Any]) -> str:
+    return dtype.name if dtype.isnative else str(dtype)
 
 
 def _apply_by_numpy(
@@ -129,7 +156,7 @@ def _apply_torch(logits: Any, bitmask: Any, vocab_size: int | None, indices: Seq
         return
     array = _bitmask_as_numpy(bitmask)
     num_bits, rows = _check_shapes(tuple(values.shape), array.shape, vocab_size, indices)
-    bits = values.view(torch.int16).numpy().view(np.uint16)
+    bits = values.view(torch.uint16).numpy()
     bits, array = (bits if bits.ndim == 2 else bits[None]), (array if array.ndim == 2 else array[None])
     _core.apply_token_bitmask_inplace_16(bits, np.ascontiguousarray(array), rows, num_bits, True)
 
