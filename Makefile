@@ -1,7 +1,7 @@
 # The words of daily work. Each sets up `.venv` by itself and rebuilds the native kernel when its sources changed.
 #
 #   make demo    generate with a real model      make test    the test suite        make lint   ruff, mypy, clang-format
-#   make build   the kernel, in place (seconds)  make bench   speed on GPT-2        make clean  remove all that was built
+#   make build   the kernel, in place (seconds)  make bench   speed, beside peers   make clean  remove all that was built
 #   make test-transformers (and others)          an integration, on the real engine
 PYTHON ?= python3
 VENV := .venv
