@@ -151,7 +151,7 @@ def section_grids(word: str, result: Results) -> Iterator[Grid]:
             "index_mb": ("index, MB", figure),
             "resident_mb": ("resident, MB", figure),
         }
-        yield grid("Loading a vocabulary from the bytes of its tokens", result["rows"], columns)
+        yield grid("Loading a vocabulary from the bytes of its tokens, processor time", result["rows"], columns)
     elif word == "apply":
         columns = {
             "type": ("logits", str),
