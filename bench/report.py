@@ -38,7 +38,7 @@ def machine() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return {
-        "cpu": f"{cpu}, {os.cpu_count()} cores",
+        "cpu": f"{cpu}, {os.cpu_count()} cores, load average at the end {os.getloadavg()[0]:.0f}",
         "python": platform.python_version(),
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
     }
@@ -178,7 +178,8 @@ HEAD = """
 # Benchmarks
 
 Written by `make bench ARGS=--record`, which runs every engine that is installed beside ours; don't edit. The machine is
-shared with other work, so compare what stands in one table. `make bench ARGS=--help` has the words for single sections.
+shared with other work (the load average tells how much; a tail of milliseconds is then mostly waiting for a core), so
+compare only what stands in one table. `make bench ARGS=--help` has the words for single sections.
 """
 
 #: The title of each section of the page, and what is said above its tables.
@@ -208,8 +209,8 @@ The same on a sample of schemas and documents from the wild (the development dat
     "growth": (
         "What must not grow",
         """
-Where `maxItems` is set, each count of items is a state of its own, so the states of one sequence take memory in
-proportion to its length; the time of a mask does not grow.
+Without a maximum, states come back and nothing grows. Where `maxItems` is set, each count of items is a state of its
+own: the states of one sequence take memory in proportion to its length, and each mask is a new one.
 """,
     ),
     "batch": (
