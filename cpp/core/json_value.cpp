@@ -227,7 +227,8 @@ ValueId ValuePool::array(ListId items) { return intern({Kind::kArray, {}, lists_
 
 ValueId ValuePool::object(ListId members) { return intern({Kind::kObject, {}, lists_[members]}); }
 
-bool ValuePool::may_become(ValueId id, std::string_view text) const {
+bool ValuePool::may_become(ValueId id, const ScalarPrefix& read) const {
+  const std::string_view text = read.text;
   const Value& value = values_[id];
   switch (value.kind) {
     case Kind::kArray:
@@ -237,7 +238,7 @@ bool ValuePool::may_become(ValueId id, std::string_view text) const {
       return std::string_view(value.text).substr(0, text.size()) == text;
     case Kind::kString: {
       if (text.empty()) return true;
-      const StringPrefix string = read_string(text);
+      const StringPrefix& string = read.string;
       if (!string.valid) return false;
       if (string.closed) return string.text == value.text;
       return std::string_view(value.text).substr(0, string.text.size()) == string.text &&
@@ -245,7 +246,7 @@ bool ValuePool::may_become(ValueId id, std::string_view text) const {
     }
     case Kind::kNumber: {
       if (text.empty()) return true;
-      const NumberPrefix number = read_number(text);
+      const NumberPrefix& number = read.number;
       if (!number.valid) return false;
       std::string_view wanted = value.text;
       const bool is_zero = wanted == "0";

@@ -15,6 +15,36 @@ namespace gd {
 using ValueId = uint32_t;
 using ListId = uint32_t;  // a list of value ids
 
+// How far a JSON string has been read.
+struct StringPrefix {
+  bool valid = false;   // no string begins like this
+  bool closed = false;  // the closing quote has been read, and nothing behind it
+  std::string text;     // the complete characters
+  std::string pending;  // the bytes of an escape that has begun (with the first half of a surrogate pair)
+};
+StringPrefix read_string(std::string_view text);
+
+// How far a JSON number has been read.
+struct NumberPrefix {
+  bool valid = false;     // no number begins like this
+  bool complete = false;  // it may end here
+  bool negative = false;
+  bool has_exponent = false;
+  std::string digits;  // of the mantissa, without zeros in front
+  int64_t scale = 0;   // value = digits * 10**(exponent - scale)
+  bool exponent_negative = false;
+  std::string exponent_digits;  // without zeros in front
+};
+NumberPrefix read_number(std::string_view text);
+
+// How far a scalar has been read, in every way to look at it.
+struct ScalarPrefix {
+  explicit ScalarPrefix(std::string read) : text(std::move(read)), string(read_string(text)), number(read_number(text)) {}
+  std::string text;
+  StringPrefix string;
+  NumberPrefix number;
+};
+
 class ValuePool {
  public:
   enum class Kind : uint8_t {
@@ -39,8 +69,8 @@ class ValuePool {
   ValueId array(ListId items);
   ValueId object(ListId members);
 
-  // Whether a scalar that begins with `text` may have the value. True may be wrong (an exponent can shift any digits); false is right.
-  bool may_become(ValueId value, std::string_view text) const;
+  // Whether a scalar that begins so may have the value. True may be wrong (an exponent can shift any digits); false is right.
+  bool may_become(ValueId value, const ScalarPrefix& read) const;
 
   // Lists: of items in order, of members (key, value) by key, of used values by id.
   const std::vector<ValueId>& list(ListId id) const { return lists_[id]; }
@@ -64,27 +94,5 @@ class ValuePool {
   HashIndex list_index_;
   size_t memory_bytes_ = 0;
 };
-
-// How far a JSON string has been read.
-struct StringPrefix {
-  bool valid = false;   // no string begins like this
-  bool closed = false;  // the closing quote has been read, and nothing behind it
-  std::string text;     // the complete characters
-  std::string pending;  // the bytes of an escape that has begun (with the first half of a surrogate pair)
-};
-StringPrefix read_string(std::string_view text);
-
-// How far a JSON number has been read.
-struct NumberPrefix {
-  bool valid = false;     // no number begins like this
-  bool complete = false;  // it may end here
-  bool negative = false;
-  bool has_exponent = false;
-  std::string digits;  // of the mantissa, without zeros in front
-  int64_t scale = 0;   // value = digits * 10**(exponent - scale)
-  bool exponent_negative = false;
-  std::string exponent_digits;  // without zeros in front
-};
-NumberPrefix read_number(std::string_view text);
 
 }  // namespace gd

@@ -1,6 +1,7 @@
 #include "uniqueness.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "automaton.h"
 #include "errors.h"
@@ -213,18 +214,16 @@ void Uniqueness::rebuild(Watch& w, const Chain& chain, std::vector<Level> levels
 // Takes out the candidates that what has been read excludes.
 void Uniqueness::narrow(Watch& w) {
   const Chain places = chain(w);
-  std::string text;
-  bool has_text = false;
+  std::optional<ScalarPrefix> text;
   bool changed = false;
   std::vector<Level> levels;
   for (const Place& place : places) levels.push_back(levels_[place.level]);
   for (size_t i = 0; i < places.size(); ++i) {
     if (levels[i].candidates == ValuePool::kNoValues) continue;
-    if (!has_text) text = text_of(w);
-    has_text = true;
+    if (!text.has_value()) text.emplace(text_of(w));
     std::vector<ValueId> left;
     for (const ValueId value : values_.list(levels[i].candidates)) {
-      if (is_consistent(value, i, places, w, text)) left.push_back(value);
+      if (is_consistent(value, i, places, w, *text)) left.push_back(value);
     }
     if (left.size() == values_.list(levels[i].candidates).size()) continue;
     levels[i].candidates = values_.intern_list(std::move(left));
@@ -234,7 +233,7 @@ void Uniqueness::narrow(Watch& w) {
 }
 
 // Whether what has been read inside level `index` of the chain may become `value`.
-bool Uniqueness::is_consistent(ValueId id, size_t index, const Chain& places, const Watch& w, const std::string& text) const {
+bool Uniqueness::is_consistent(ValueId id, size_t index, const Chain& places, const Watch& w, const ScalarPrefix& text) const {
   const FrameKind kind = automaton_.frame(w.inner).kind;
   if (index == 0) return kind != FrameKind::kTerminal || values_.may_become(id, text);
   const Level& level = levels_[places[index - 1].level];
@@ -254,7 +253,7 @@ bool Uniqueness::is_consistent(ValueId id, size_t index, const Chain& places, co
     if (kind == FrameKind::kMemberNext) return value.parts.size() > known.size();
     for (size_t i = 0; i < value.parts.size(); i += 2) {
       if (ValuePool::member(known, value.parts[i]) != ValuePool::kAbsent) continue;
-      if (std::string_view(values_[value.parts[i]].text).substr(0, text.size()) == text) return true;
+      if (std::string_view(values_[value.parts[i]].text).substr(0, text.text.size()) == text.text) return true;
     }
     return false;
   }
@@ -493,6 +492,10 @@ void Uniqueness::list_from_key(const Watch& w, const Place& place, ValueCounter:
 // Lists the ways to go on, from the innermost container outwards, until one is found in which all items are distinct.
 bool Uniqueness::search_completion(const Watch& w, const Chain& places) {
   const Frame inner = automaton_.frame(w.inner);
+  if (places.size() == 1 && levels_[places[0].level].phase == Level::Phase::kBetween) {  // between items: no texts are asked for
+    const std::vector<ValueId> used = values_.list(levels_[places[0].level].used);
+    return inner.kind == FrameKind::kItemNext ? counter_.can_go_on(places[0].reg, used) : counter_.can_finish(places[0].reg, used);
+  }
   for (uint32_t number = 0; number < ValueCounter::kNumRounds; ++number) {
     ValueCounter::Values found = ValueCounter::round(number);
     size_t at = 0;

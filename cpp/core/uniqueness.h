@@ -95,7 +95,7 @@ class Uniqueness {
   std::string text_of(const Watch& watch) const;
   void narrow(Watch& watch);
   void rebuild(Watch& watch, const Chain& chain, std::vector<Level> levels);
-  bool is_consistent(ValueId value, size_t index, const Chain& chain, const Watch& watch, const std::string& text) const;
+  bool is_consistent(ValueId value, size_t index, const Chain& chain, const Watch& watch, const ScalarPrefix& text) const;
   ValueId scalar_at(ValueId value, size_t index, const Chain& chain) const;
   bool is_sure(const Watch& watch);
   bool is_plenty(const Chain& chain);

@@ -46,7 +46,7 @@ ValueCounter::ValueCounter(const Grammar& grammar, ExpressionPool& expressions, 
 void ValueCounter::spend() {
   if (++steps_ > kMostSteps) {
     throw LimitError("max_formula", "deciding whether distinct items are left takes more than " + std::to_string(kMostSteps) +
-                                       " steps; simplify the items of the array with uniqueItems");
+                                        " steps; simplify the items of the array with uniqueItems");
   }
 }
 
@@ -189,6 +189,23 @@ bool ValueCounter::can_finish(RegisterId reg, const std::vector<ValueId>& used) 
   if (containers_.can_close(reg) || is_plenty(reg, used.size())) return true;
   if (containers_[reg].formula == FormulaPool::kTrue) return has_distinct(reg, used);
   return search_distinct(reg, used, needed(reg));
+}
+
+bool ValueCounter::can_go_on(RegisterId reg, const std::vector<ValueId>& used) {
+  const std::vector<Containers::Entry> entries = containers_.entries(reg, containers_.item_class(reg));
+  for (const Containers::Entry& entry : entries) {
+    if (is_plenty(entry.next, used.size() + 1) && values_of_node(entry.value) > used.size()) return true;
+    const size_t enough = needed(entry.next) + 1;  // one of so many is left by the other items
+    std::vector<ValueId> values = domain(entry.value, used, enough);
+    if (values.size() > enough) values.resize(enough);
+    for (const ValueId value : values) {
+      spend();
+      std::vector<ValueId> next = used;
+      next.insert(std::lower_bound(next.begin(), next.end(), value), value);
+      if (can_finish(entry.next, next)) return true;
+    }
+  }
+  return false;
 }
 
 // The values of a node that are not used, or `enough` of them. Throws LimitError where they can't be listed.

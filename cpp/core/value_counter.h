@@ -38,6 +38,8 @@ class ValueCounter {
   bool is_plenty(RegisterId reg, uint64_t num_used);
   // Whether the array can be finished with distinct items; `used`: the values of the items so far, sorted.
   bool can_finish(RegisterId reg, const std::vector<ValueId>& used);
+  // Whether one more item may come, and the array be finished then.
+  bool can_go_on(RegisterId reg, const std::vector<ValueId>& used);
 
   // ---- listing ----
 

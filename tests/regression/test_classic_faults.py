@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -263,3 +264,15 @@ def test_lengths_of_patterns_and_keys_count_code_points() -> None:
     assert not accepts({"pattern": "^.{4}$", "type": "string"}, '"😀é"'.encode())
     assert accepts({"propertyNames": {"maxLength": 1}}, '{"😀":1}'.encode())
     assert not accepts({"propertyNames": {"minLength": 2}}, '{"😀":1}'.encode())
+
+
+def test_an_array_that_needs_every_value_is_no_search() -> None:
+    # Listing ways to finish tried the orders of the first sixteen values; counting is enough.
+    numbers = list(range(40))
+    schema = {"type": "array", "items": {"enum": numbers}, "uniqueItems": True, "minItems": len(numbers)}
+    matcher = start(schema)
+    for byte in json.dumps(numbers[::-1], separators=(",", ":")).encode():
+        assert byte in matcher.allowed_bytes()
+        mask_of(matcher)
+        assert matcher.accept_bytes(bytes((byte,)))
+    assert matcher.is_accepting()
