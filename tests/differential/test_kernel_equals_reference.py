@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import random
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
 import strategies
-from grammar_decode.errors import VocabularyError
+from grammar_decode.errors import SchemaTooComplex, VocabularyError
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.build import Builder
 from grammar_decode.ir.encode import encode
@@ -152,12 +154,30 @@ def walk(pair: Pair, rng: random.Random, steps: int) -> None:
         assert pair.accept(choose(pair, allowed, rng))
 
 
+def unless_refused(test: Callable[..., None]) -> Callable[..., None]:
+    """Leaves out examples with distinct items that the kernel refuses as too complex: wild nodes have wild numbers of values."""
+
+    @functools.wraps(test)
+    def checked(grammar: ir.Grammar, *args: Any, **more: Any) -> None:
+        refused = False
+        try:
+            test(grammar, *args, **more)
+        except SchemaTooComplex:
+            if not any(isinstance(node, ir.Elements) and node.unique for node in grammar.nodes):
+                raise
+            refused = True
+        assume(not refused)
+
+    return checked
+
+
 random_vocabularies = st.sampled_from(SYNTHETIC)
 randoms = st.randoms(use_true_random=False)
 
 
 @THOROUGH
 @given(strategies.grammars(), random_vocabularies, randoms)
+@unless_refused
 def test_masks_are_equal_along_random_walks(
     grammar: ir.Grammar, vocabulary: TestVocabulary, rng: random.Random
 ) -> None:
@@ -166,6 +186,7 @@ def test_masks_are_equal_along_random_walks(
 
 @THOROUGH
 @given(strategies.grammars(wild=True), random_vocabularies, randoms)
+@unless_refused
 def test_masks_are_equal_where_terminals_hold_json_punctuation(
     grammar: ir.Grammar, vocabulary: TestVocabulary, rng: random.Random
 ) -> None:
@@ -174,6 +195,7 @@ def test_masks_are_equal_where_terminals_hold_json_punctuation(
 
 @BRIEF
 @given(strategies.grammars(wild=True), random_vocabularies, randoms)
+@unless_refused
 def test_both_accept_exactly_the_tokens_of_the_mask_and_never_reach_an_empty_one(
     grammar: ir.Grammar, vocabulary: TestVocabulary, rng: random.Random
 ) -> None:
@@ -194,6 +216,7 @@ def test_both_accept_exactly_the_tokens_of_the_mask_and_never_reach_an_empty_one
 
 @BRIEF
 @given(strategies.grammars(), random_vocabularies, randoms)
+@unless_refused
 def test_rollback_restores_every_mask(grammar: ir.Grammar, vocabulary: TestVocabulary, rng: random.Random) -> None:
     pair = make_pair(grammar, vocabulary)
     masks = [pair.kernel_mask()]
@@ -213,6 +236,7 @@ def test_rollback_restores_every_mask(grammar: ir.Grammar, vocabulary: TestVocab
 
 @BRIEF
 @given(strategies.grammars(), random_vocabularies, randoms)
+@unless_refused
 def test_a_fork_goes_its_own_way(grammar: ir.Grammar, vocabulary: TestVocabulary, rng: random.Random) -> None:
     pair = make_pair(grammar, vocabulary)
     walk(pair, rng, 4)
@@ -226,6 +250,7 @@ def test_a_fork_goes_its_own_way(grammar: ir.Grammar, vocabulary: TestVocabulary
 
 @BRIEF
 @given(strategies.grammars(), random_vocabularies, randoms)
+@unless_refused
 def test_validate_counts_the_tokens_that_the_reference_accepts(
     grammar: ir.Grammar, vocabulary: TestVocabulary, rng: random.Random
 ) -> None:
@@ -248,6 +273,7 @@ def test_validate_counts_the_tokens_that_the_reference_accepts(
 
 @BRIEF
 @given(strategies.grammars(wild=True), random_vocabularies, st.lists(st.sampled_from(b'{}[]":, ab1q\\n'), max_size=12))
+@unless_refused
 def test_both_accept_the_same_bytes(grammar: ir.Grammar, vocabulary: TestVocabulary, text: list[int]) -> None:
     pair = make_pair(grammar, vocabulary)
     for byte in text:
@@ -326,6 +352,7 @@ def test_masks_are_equal_on_real_vocabularies(name: str) -> None:
 @pytest.mark.slow
 @settings(BRIEF, max_examples=8)
 @given(strategies.grammars(), randoms)
+@unless_refused
 def test_masks_are_equal_along_random_walks_on_gpt2(grammar: ir.Grammar, rng: random.Random) -> None:
     pair = make_pair(grammar, gpt2())
     note(describe(grammar))
