@@ -155,7 +155,7 @@ def walk(pair: Pair, rng: random.Random, steps: int) -> None:
 
 
 def unless_refused(test: Callable[..., None]) -> Callable[..., None]:
-    """Leaves out examples with distinct items that the kernel refuses as too complex: wild nodes, wild numbers of values."""
+    """Leaves out examples with distinct items that the kernel refuses: wild nodes have wild numbers of values."""
 
     @functools.wraps(test)
     def checked(grammar: ir.Grammar, *args: Any, **more: Any) -> None:

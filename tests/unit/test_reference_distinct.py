@@ -376,6 +376,7 @@ def repeated(value: Any) -> Iterator[list[Any]]:
             yield from repeated(item)
 
 
+@pytest.mark.slow  # a drawn object of many members can take the reference minutes
 @settings(THOROUGH, max_examples=60)
 @given(strategies.grammars(unique=True), st.sampled_from(SYNTHETIC), st.randoms(use_true_random=False))
 def test_random_walks_never_get_stuck_and_no_array_has_equal_items(
