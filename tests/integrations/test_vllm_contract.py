@@ -151,8 +151,8 @@ def wanted(**given: Any) -> Any:
 
 BAD = {
     "unsupported": (
-        {"json": {"properties": {"a": {"uniqueItems": True, "type": "array"}}}},
-        "#/properties/a/uniqueItems",
+        {"json": {"properties": {"a": {"type": "string", "pattern": r"(a)\1"}}}},
+        "#/properties/a/pattern",
     ),
     "not a schema": ({"json": {"type": "foo"}}, "#/type"),
     "not JSON": ({"json": "{"}, "JSON"),
