@@ -430,7 +430,7 @@ void Automaton::step_frame(const Frame& f, uint8_t byte, bool for_mask, std::vec
     case FrameKind::kMemberAfter:
       if (continue_run(f, {}, byte, out, tail_complete)) return;
       if (byte == static_cast<uint8_t>(grammar_.item_separator[0])) {
-        if (!containers_.menu(f.state).empty) push(out, FrameKind::kMemberNext, 0, f.state, 0, f.parent);
+        if (containers_.has_menu(f.state)) push(out, FrameKind::kMemberNext, 0, f.state, 0, f.parent);
       } else if (byte == '}' && containers_.can_close(f.state)) {
         resume_into(f.parent, out);
       }
@@ -464,34 +464,21 @@ void Automaton::step_frame(const Frame& f, uint8_t byte, bool for_mask, std::vec
 // ---- keys -----------------------------------------------------------------------------------------------------------
 
 KeyId Automaton::first_key(RegisterId reg) {
-  const Containers::Menu& menu = containers_.menu(reg);
-  if (menu.empty) return kNone;
+  if (!containers_.has_menu(reg)) return kNone;
   const Node& n = containers_.node(reg);
   KeyPosition k;
   k.high = static_cast<uint32_t>(n.names.size());
   std::vector<std::pair<uint32_t, ExprId>> patterns;
-  for (const uint32_t p : menu.patterns) patterns.emplace_back(p, regexes_[n.patterns[p]]);
+  for (const uint32_t p : containers_.menu_patterns(reg)) patterns.emplace_back(p, regexes_[n.patterns[p]]);
   k.patterns = intern_patterns(std::move(patterns));
   return intern_key(k);
 }
 
-bool any_bit(const std::vector<uint64_t>& bits, uint32_t low, uint32_t high) {
-  if (low >= high) return false;
-  const uint32_t first = low / 64;
-  const uint32_t last = (high - 1) / 64;
-  for (uint32_t w = first; w <= last; ++w) {
-    uint64_t word = bits[w];
-    if (w == first) word &= ~uint64_t{0} << (low % 64);
-    if (w == last && high % 64 != 0) word &= (uint64_t{1} << (high % 64)) - 1;
-    if (word != 0) return true;
-  }
-  return false;
-}
-
 // A prefix is live if it can become an allowed name, or a pattern has more strings behind it than names and used keys take away.
 bool Automaton::key_is_live(RegisterId reg, const KeyPosition& k) {
+  if (containers_.any_name_may_come(reg, k.low, k.high)) return true;
+  if (k.patterns == 0) return false;
   const Containers::Menu& menu = containers_.menu(reg);
-  if (any_bit(menu.names, k.low, k.high)) return true;
   for (const auto& [pattern, state] : pattern_lists_[k.patterns]) {
     const uint64_t total = expressions_.num_strings(state);
     if (total >= ExpressionPool::kManyStrings) return true;

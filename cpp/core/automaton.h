@@ -64,9 +64,6 @@ struct KeyPosition {
   bool operator==(const KeyPosition&) const = default;
 };
 
-// Whether a bit of [low, high) is set.
-bool any_bit(const std::vector<uint64_t>& bits, uint32_t low, uint32_t high);
-
 class Automaton {
  public:
   static constexpr ConfigId kDead = 0;

@@ -6,6 +6,19 @@
 
 namespace gd {
 
+bool any_bit(const std::vector<uint64_t>& bits, uint32_t low, uint32_t high) {
+  if (low >= high) return false;
+  const uint32_t first = low / 64;
+  const uint32_t last = (high - 1) / 64;
+  for (uint32_t w = first; w <= last; ++w) {
+    uint64_t word = bits[w];
+    if (w == first) word &= ~uint64_t{0} << (low % 64);
+    if (w == last && high % 64 != 0) word &= (uint64_t{1} << (high % 64)) - 1;
+    if (word != 0) return true;
+  }
+  return false;
+}
+
 // ---- texts ----------------------------------------------------------------------------------------------------------
 
 TextPool::TextPool() : texts_{{kEmptyText, 0, 0}, {kFresh, 0, 0}} {}
@@ -368,38 +381,72 @@ RegisterId Containers::with_used(RegisterId id, TextId text) {
   return satisfiable(result) ? result : kNone;
 }
 
-const Containers::Menu& Containers::menu(RegisterId id) {
+// Where there is room for one more entry.
+bool Containers::name_may_come(RegisterId id, ClassId cls) {
+  const Register r = registers_[id];
+  if (r.formula != FormulaPool::kTrue) return !entries(id, cls).empty();
+  static const std::vector<uint32_t> nothing;
+  if (!order_allows(r, cls) || find_pick(grammar_.nodes[r.node], cls, nothing) == nullptr) return false;
+  return !info(r.node).counts || satisfiable(advance(r, cls, nothing));
+}
+
+bool Containers::has_menu(RegisterId id) {
+  const Menu& m = pattern_menu(id);
+  if (m.has_names) return !m.empty;
+  if (std::find(m.spare.begin(), m.spare.end(), true) != m.spare.end()) return true;
+  const Register r = registers_[id];
+  const Info& i = info(r.node);
+  if (i.max_count != kNone && r.count >= i.max_count) return false;
+  return std::any_of(i.sorted_to_class.begin(), i.sorted_to_class.end(), [&](ClassId cls) { return name_may_come(id, cls); });
+}
+
+bool Containers::any_name_may_come(RegisterId id, uint32_t low, uint32_t high) {
+  constexpr uint32_t kFew = 8;
+  const Menu& m = pattern_menu(id);
+  if (m.has_names || high - low > kFew) return any_bit(menu(id).names, low, high);
+  const Register r = registers_[id];
+  const Info& i = info(r.node);
+  if (i.max_count != kNone && r.count >= i.max_count) return false;
+  for (uint32_t s = low; s < high; ++s) {
+    if (name_may_come(id, i.sorted_to_class[s])) return true;
+  }
+  return false;
+}
+
+Containers::Menu& Containers::pattern_menu(RegisterId id) {
   if (menus_[id] != nullptr) return *menus_[id];
   auto menu = std::make_unique<Menu>();
   const Register r = registers_[id];
   const Node& n = grammar_.nodes[r.node];
   const Info& i = info(r.node);
   const uint32_t num_names = static_cast<uint32_t>(n.names.size());
-  menu->names.assign((num_names + 63) / 64, 0);
   const bool room = i.max_count == kNone || r.count < i.max_count;
-  const std::vector<uint32_t> nothing;
-  for (uint32_t s = 0; room && s < num_names; ++s) {
-    const ClassId cls = i.sorted_to_class[s];
-    bool allowed = false;
-    if (r.formula != FormulaPool::kTrue) {
-      allowed = !entries(id, cls).empty();
-    } else if (order_allows(r, cls) && find_pick(n, cls, nothing) != nullptr) {
-      allowed = !i.counts || satisfiable(advance(r, cls, nothing));
-    }
-    if (allowed) {
-      menu->names[s / 64] |= uint64_t{1} << (s % 64);
-      menu->empty = false;
-    }
-  }
   for (uint32_t p = 0; room && p < n.patterns.size(); ++p) {
     if (entries(id, num_names + p).empty() || pattern_capacity(r, p) == 0) continue;
     menu->patterns.push_back(p);
     menu->spare.push_back(can_spare(id, p));
-    if (menu->spare.back()) menu->empty = false;
   }
-  menu_bytes_ += sizeof(Menu) + menu->names.capacity() * 8 + menu->patterns.capacity() * 4;
+  menu_bytes_ += sizeof(Menu) + (num_names + 63) / 64 * 8 + menu->patterns.capacity() * 4;
   menus_[id] = std::move(menu);
   return *menus_[id];
+}
+
+const Containers::Menu& Containers::menu(RegisterId id) {
+  Menu& m = pattern_menu(id);
+  if (m.has_names) return m;
+  const Register r = registers_[id];
+  const Info& i = info(r.node);
+  const uint32_t num_names = static_cast<uint32_t>(i.sorted_to_class.size());
+  m.names.assign((num_names + 63) / 64, 0);
+  m.empty = std::find(m.spare.begin(), m.spare.end(), true) == m.spare.end();
+  const bool room = i.max_count == kNone || r.count < i.max_count;
+  for (uint32_t s = 0; room && s < num_names; ++s) {
+    if (!name_may_come(id, i.sorted_to_class[s])) continue;
+    m.names[s / 64] |= uint64_t{1} << (s % 64);
+    m.empty = false;
+  }
+  m.has_names = true;
+  return m;
 }
 
 size_t Containers::memory_bytes() const {

@@ -22,6 +22,9 @@ namespace gd {
 using RegisterId = uint32_t;
 using TextId = uint32_t;  // a key as it stands in the document, or a prefix of one
 
+// Whether a bit of [low, high) is set.
+bool any_bit(const std::vector<uint64_t>& bits, uint32_t low, uint32_t high);
+
 // Key texts, hash-consed letter by letter.
 class TextPool {
  public:
@@ -102,9 +105,14 @@ class Containers {
     // For each of `patterns`: whether a key of single-byte tokens may be read. A key with another byte takes none of those away, and
     // may be possible where this is false.
     std::vector<bool> spare;
-    bool empty = true;  // no name and no pattern that can spare a key
+    bool has_names = false;  // whether `names` and `empty` have been found out
+    bool empty = true;       // no name and no pattern that can spare a key
   };
   const Menu& menu(RegisterId id);
+  // Parts of it: whether anything may come, and the patterns. In an object of many alternatives each name costs a search.
+  bool has_menu(RegisterId id);
+  bool any_name_may_come(RegisterId id, uint32_t low, uint32_t high);  // of the sorted names
+  const std::vector<uint32_t>& menu_patterns(RegisterId id) { return pattern_menu(id).patterns; }
   const std::vector<std::string_view>& sorted_names(NodeId node) { return info(node).sorted_names; }
   ClassId sorted_name_class(NodeId node, uint32_t sorted_index) { return info(node).sorted_to_class[sorted_index]; }
   const std::vector<TextId>& used_texts(RegisterId id) const { return used_sets_[registers_[id].used]; }
@@ -149,6 +157,8 @@ class Containers {
   uint32_t next_count(const Info& i, uint32_t count) const;
   Register advance(const Register& r, ClassId cls, const std::vector<uint32_t>& claims);
   bool order_allows(const Register& r, ClassId cls);
+  bool name_may_come(RegisterId id, ClassId cls);
+  Menu& pattern_menu(RegisterId id);
   bool is_finite(const Node& n, uint32_t pattern);
   bool can_spare(RegisterId id, uint32_t pattern);
   uint64_t pattern_capacity(const Register& r, uint32_t pattern);
