@@ -57,13 +57,32 @@ struct MixedAvx2 {
     }
   }
 };
+
+// With AVX-512 the word of the mask is the mask of the lanes. The loops are here, because a function for other processors can't be
+// inlined (half of the columns forbidden, 16 bits: 5 us for a row of 128,256, 12 us with AVX2).
+[[gnu::target("avx512f,avx512bw")]] void apply_words_avx512(float* logits, const std::int32_t* mask, std::size_t num_words,
+                                                            float negative_infinity) {
+  const __m512 fill = _mm512_set1_ps(negative_infinity);
+  for (std::size_t word = 0; word < num_words; ++word, logits += kWordBits) {
+    const auto allowed = static_cast<std::uint32_t>(mask[word]);
+    if (allowed == std::numeric_limits<std::uint32_t>::max()) continue;
+    _mm512_storeu_ps(logits, _mm512_mask_loadu_ps(fill, static_cast<__mmask16>(allowed), logits));
+    _mm512_storeu_ps(logits + 16, _mm512_mask_loadu_ps(fill, static_cast<__mmask16>(allowed >> 16), logits + 16));
+  }
+}
+[[gnu::target("avx512f,avx512bw")]] void apply_words_avx512(std::uint16_t* logits, const std::int32_t* mask, std::size_t num_words,
+                                                            std::uint16_t negative_infinity) {
+  const __m512i fill = _mm512_set1_epi16(static_cast<short>(negative_infinity));
+  for (std::size_t word = 0; word < num_words; ++word, logits += kWordBits) {
+    const auto allowed = static_cast<std::uint32_t>(mask[word]);
+    if (allowed == std::numeric_limits<std::uint32_t>::max()) continue;
+    _mm512_storeu_si512(logits, _mm512_mask_loadu_epi16(fill, allowed, logits));
+  }
+}
 #endif
 
-// A contiguous row; `num_covered` columns are decided by the mask, the rest are forbidden.
 template <typename Mixed, typename Element>
-void apply_contiguous(Element* logits, std::size_t num_columns, const std::int32_t* mask, std::size_t num_covered,
-                      Element negative_infinity) {
-  const std::size_t num_words = num_covered / kWordBits;
+void apply_words(Element* logits, const std::int32_t* mask, std::size_t num_words, Element negative_infinity) {
   for (std::size_t word = 0; word < num_words; ++word) {
     const auto allowed = static_cast<std::uint32_t>(mask[word]);
     Element* columns = logits + word * kWordBits;
@@ -73,21 +92,30 @@ void apply_contiguous(Element* logits, std::size_t num_columns, const std::int32
       Mixed::apply(columns, allowed, negative_infinity);
     }
   }
+}
+
+template <typename Element>
+void apply_words_fastest(Element* logits, const std::int32_t* mask, std::size_t num_words, Element negative_infinity) {
+#if GD_AVX2_DISPATCH
+  static const bool has_avx512 = __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0;
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+  if (has_avx512) return apply_words_avx512(logits, mask, num_words, negative_infinity);
+  if (has_avx2) return apply_words<MixedAvx2>(logits, mask, num_words, negative_infinity);
+#endif
+  apply_words<MixedByBits<Element>>(logits, mask, num_words, negative_infinity);
+}
+
+// A contiguous row; `num_covered` columns are decided by the mask, the rest are forbidden.
+template <typename Element>
+void apply_contiguous(Element* logits, std::size_t num_columns, const std::int32_t* mask, std::size_t num_covered,
+                      Element negative_infinity) {
+  const std::size_t num_words = num_covered / kWordBits;
+  apply_words_fastest(logits, mask, num_words, negative_infinity);
   if (const std::size_t rest = num_covered % kWordBits; rest != 0) {
     const std::uint32_t inside = (std::uint32_t{1} << rest) - 1;
     clear_columns(logits + num_words * kWordBits, ~static_cast<std::uint32_t>(mask[num_words]) & inside, negative_infinity);
   }
   std::fill(logits + num_covered, logits + num_columns, negative_infinity);
-}
-
-template <typename Element>
-void apply_fastest(Element* logits, std::size_t num_columns, const std::int32_t* mask, std::size_t num_covered,
-                   Element negative_infinity) {
-#if GD_AVX2_DISPATCH
-  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
-  if (has_avx2) return apply_contiguous<MixedAvx2>(logits, num_columns, mask, num_covered, negative_infinity);
-#endif
-  apply_contiguous<MixedByBits<Element>>(logits, num_columns, mask, num_covered, negative_infinity);
 }
 
 template <typename Element>
@@ -106,14 +134,14 @@ void apply_mask_f32(float* logits, std::size_t num_columns, std::ptrdiff_t strid
   const std::size_t num_covered = std::min(num_bits, num_columns);
   constexpr float negative_infinity = -std::numeric_limits<float>::infinity();
   if (stride != 1) return apply_strided(logits, num_columns, stride, mask, num_covered, negative_infinity);
-  apply_fastest(logits, num_columns, mask, num_covered, negative_infinity);
+  apply_contiguous(logits, num_columns, mask, num_covered, negative_infinity);
 }
 
 void apply_mask_16(std::uint16_t* logits, std::size_t num_columns, std::ptrdiff_t stride, const std::int32_t* mask,
                    std::size_t num_bits, std::uint16_t negative_infinity) {
   const std::size_t num_covered = std::min(num_bits, num_columns);
   if (stride != 1) return apply_strided(logits, num_columns, stride, mask, num_covered, negative_infinity);
-  apply_fastest(logits, num_columns, mask, num_covered, negative_infinity);
+  apply_contiguous(logits, num_columns, mask, num_covered, negative_infinity);
 }
 
 }  // namespace gd
