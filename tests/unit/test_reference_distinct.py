@@ -293,14 +293,15 @@ def finite_objects(
 ) -> tuple[list[bytes], ir.NodeId]:  # fmt: skip
     required = draw(st.sampled_from([(), (0,), (0, 1)]))
     ordered = draw(st.booleans())
-    members = [[b'"%s":%s' % (name, text) for text in b.texts[n]] for name, n in zip((b"a", b"b"), nodes, strict=True)]
+    names = draw(st.sampled_from([(b"a", b"b"), (b"", b"a")]))
+    members = [[b'"%s":%s' % (name, text) for text in b.texts[n]] for name, n in zip(names, nodes, strict=True)]
     own = []
     for count in range(3):
         for order in itertools.permutations((0, 1), count):
             if set(required) <= set(order) and (not ordered or order == tuple(sorted(order))):
                 own += [b"{" + b",".join(pairs) + b"}" for pairs in itertools.product(*(members[i] for i in order))]
     ranks = (0, 1) if ordered else (None, None)
-    return own, b.add(ir.Members((b"a", b"b"), ranks, (), tuple(map(one, nodes)), required))
+    return own, b.add(ir.Members(names, ranks, (), tuple(map(one, nodes)), required))
 
 
 @st.composite

@@ -25,7 +25,7 @@ MOST_ITEMS = MOST_VALUES // 4
 MOST_PLACES = 50_000
 
 _NONE: frozenset[Value] = frozenset()
-_FIRST = (0, 0, b"")
+_FIRST = (-1, 0, b"")  # before every member, one with the empty name too
 _BRACKET_OR_COMMA = (Phase.OPENED, Phase.AFTER_ENTRY)
 
 
