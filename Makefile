@@ -61,7 +61,7 @@ test: $(STAMPS)/test
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-all: $(STAMPS)/test $(STAMPS)/demo
-	$(BIN)/python -m pytest -m "" $(ARGS)
+	GRAMMAR_DECODE_TESTS=all $(BIN)/python -m pytest -m "" $(ARGS)
 
 test-transformers: $(STAMPS)/test $(STAMPS)/demo
 	$(BIN)/python -m pytest -m model tests/integrations/test_smollm2.py tests/integrations/test_transformers.py $(ARGS)

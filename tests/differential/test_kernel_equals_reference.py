@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
 import strategies
+from amounts import examples
 from grammar_decode.errors import SchemaTooComplex, VocabularyError
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.build import Builder
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 else:
     _core = pytest.importorskip("grammar_decode._core", reason="the native kernel is not built")
 
-THOROUGH = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-BRIEF = settings(THOROUGH, max_examples=50)
+THOROUGH = settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
+BRIEF = settings(THOROUGH, max_examples=examples(50))
 
 
 class Pair:

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import grammar_decode as gd
+from amounts import examples
 from grammar_decode.errors import VocabularyError
 from grammar_decode.ir import nodes as ir
 from grammar_decode.reference import ReferenceMatcher
@@ -18,7 +19,7 @@ from schemas import random_schemas
 from vocabularies import SYNTHETIC, TestVocabulary, gpt2
 from walks import as_vocabulary, mask_of, random_walk, text_of
 
-THOROUGH = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+THOROUGH = settings(max_examples=examples(120), deadline=None, suppress_health_check=list(HealthCheck))
 
 options = st.builds(
     gd.JsonOptions,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import grammar_decode as gd
+from amounts import examples
 from schemas import CURATED, Curated
 from vocabularies import ALL_SINGLE_BYTES, SYNTHETIC, TestVocabulary
 from walks import Mask, as_vocabulary, ids_of, mask_of
@@ -173,7 +174,7 @@ class MatcherSteps(RuleBasedStateMachine):
 
 TestMatcherSteps = MatcherSteps.TestCase
 TestMatcherSteps.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(60), stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
 
 

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import grammar_decode as gd
+from amounts import examples
 from schemas import CURATED, Curated, random_schemas
 from vocabularies import ALL_SINGLE_BYTES, SYNTHETIC, TestVocabulary
 from walks import drawn_matcher, mask_of, random_walk, tokens_of, written
@@ -45,7 +46,7 @@ def test_memo_limits_do_not_change_masks_along_documents(curated: Curated) -> No
     check_limits(gd.compile_json_schema(curated.schema), ALL_SINGLE_BYTES, walks)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(50), deadline=None, suppress_health_check=list(HealthCheck))
 @given(random_schemas(), st.sampled_from(("schema", "any")), st.sampled_from(SYNTHETIC), st.integers(0, 2**32 - 8))
 def test_memo_limits_do_not_change_masks_along_random_walks(
     schema: Any, key_order: Any, vocabulary: TestVocabulary, seed: int

@@ -10,11 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import grammar_decode as gd
+from amounts import examples
 from schemas import CURATED, Curated, random_schemas
 from vocabularies import SYNTHETIC, TestVocabulary
 from walks import as_vocabulary, drawn_matcher, ids_of, mask_of, random_walk, text_of, tokens_of, written
 
-THOROUGH = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+THOROUGH = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def check_every_token(matcher: gd.GrammarMatcher, where: object) -> None:

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies
+from amounts import examples
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.build import Builder
 from unit.regex_oracle import matches
@@ -13,7 +14,7 @@ from unit.regex_oracle import matches
 TEXTS = [b"", b"a", b"b", b"ab", b"a1", b"1ab", b"qq", b'":', b"\xc3\xa9", b"aaa"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data())
 def test_a_copy_has_the_same_language_and_is_shared_with_its_equals(data: st.DataObject) -> None:
     one, other = Builder(), Builder()

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import strategies
+from amounts import examples
 from grammar_decode import _core
 from grammar_decode.errors import SerializationError
 from grammar_decode.ir import nodes as ir
@@ -18,19 +19,19 @@ from grammar_decode.ir.encode import Beginning, decode, encode
 SMALL = ir.Grammar((ir.LiteralSet((b"1", b"22")),), (ir.Terminal(0),), 0, ir.Spacing(), ("",))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(strategies.grammars(wild=True))
 def test_decode_is_the_inverse_of_encode_but_for_origins(grammar: ir.Grammar) -> None:
     assert decode(encode(grammar)) == replace(grammar, origins=("",) * len(grammar.nodes))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(strategies.grammars())
 def test_equal_grammars_have_equal_bytes(grammar: ir.Grammar) -> None:
     assert encode(decode(encode(grammar))) == encode(grammar)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(strategies.grammars(), st.data())
 def test_a_beginning_that_is_encoded_already_changes_nothing(grammar: ir.Grammar, data: st.DataObject) -> None:
     count = data.draw(st.integers(0, len(grammar.regexes)))
@@ -90,7 +91,7 @@ def test_another_version_is_an_error_that_says_what_to_do() -> None:
         decode(data[:4] + struct.pack("<I", 99) + data[8:])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(strategies.grammars(), st.data())
 def test_damaged_words_are_an_error_or_another_grammar(grammar: ir.Grammar, data: st.DataObject) -> None:
     """Never another exception, and ids of what is read always lie inside the tables."""
@@ -113,7 +114,7 @@ def _picks(node: ir.Node) -> list[ir.Pick]:
     return []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.binary(max_size=200))
 @example(b"GDIR" + b"\xff" * 12)
 @example(b"GDIR" + struct.pack("<3I", 1, 1, 0) + b"\xff" * 4)

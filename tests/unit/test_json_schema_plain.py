@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amounts import examples
 from grammar_decode.json_schema.arrays import _ArrayLowering
 from grammar_decode.json_schema.claims import ARRAY, OBJECT
 from grammar_decode.json_schema.containers import Impossible
@@ -52,7 +53,7 @@ def lowered(schema: dict[str, Any], key_order: Any) -> tuple[Lowering, int]:
     return lowering, lowering.combiner.formula(OBJECT if schema["type"] == "object" else ARRAY, lowering.document.root)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(OBJECTS, st.sampled_from(["any", "schema"]))
 def test_both_ways_give_the_same_object(schema: dict[str, Any], key_order: str) -> None:
     lowering, formula = lowered(schema, key_order)
@@ -64,7 +65,7 @@ def test_both_ways_give_the_same_object(schema: dict[str, Any], key_order: str) 
     assert short == long
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(ARRAYS)
 def test_both_ways_give_the_same_array(schema: dict[str, Any]) -> None:
     lowering, formula = lowered(schema, "any")

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
+from amounts import examples
 from grammar_decode.ir.build import Builder
 from grammar_decode.ir.nodes import Intersection, RegexId
 from grammar_decode.json_schema.decimals import divisor as split_decimal
@@ -116,7 +117,7 @@ def test_numbers_are_finite_doubles(mode: str, text: str) -> None:
 texts_of_numbers = st.from_regex(r"\A-?(0|[1-9][0-9]{0,4}|[1-9][0-9]{300,310})(\.[0-9]{1,8})?([eE][+-]?[0-9]{1,4})?\Z")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(texts_of_numbers, st.sampled_from(LANGUAGES))
 def test_an_accepted_text_is_finite_and_satisfies_the_constraint(text: str, c: NumberConstraint) -> None:
     for n in numerals.values():
@@ -129,7 +130,7 @@ def test_an_accepted_text_is_finite_and_satisfies_the_constraint(text: str, c: N
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_python_and_javascript_spellings_of_every_double_are_numbers(v: float) -> None:
     python = json.dumps(v)
     for text in (python, python.replace("e-0", "e-"), f"{v:.16e}", f"{v:.16E}"):
@@ -147,7 +148,7 @@ def test_extreme_doubles_are_numbers(v: float) -> None:
 
 
 @given(st.integers(-(10**308) + 1, 10**308 - 1))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_integers_of_308_digits_are_integers_and_numbers(v: int) -> None:
     for n in numerals.values():
         assert all(accepts(n, regex, str(v)) for regex in (n.integers, n.numbers, n.value(v)))
@@ -286,7 +287,7 @@ def constrained_texts(draw: st.DrawFn) -> tuple[NumberConstraint, str]:
     return c, ("-" if value < 0 else "") + text
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(constrained_texts())
 def test_plain_texts_are_accepted_exactly_where_they_satisfy_the_constraint(case: tuple[NumberConstraint, str]) -> None:
     c, text = case
@@ -297,7 +298,7 @@ def test_plain_texts_are_accepted_exactly_where_they_satisfy_the_constraint(case
         assert not c.is_empty()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     constraints,
     st.integers(-(10**6), 10**6),
@@ -316,7 +317,7 @@ def test_mode_any_is_exact_for_every_mantissa_with_an_exponent_of_the_window(
     assert accepts(every, language_of(every, c), text) == satisfies(c, Fraction(Decimal(text))), text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.booleans(),
     st.floats(allow_nan=False, allow_infinity=False),
@@ -334,7 +335,7 @@ def test_mode_any_takes_the_serialised_doubles_of_a_range_exactly(
         assert accepts(every, every.language(c), repr(value)) == satisfies(c, Fraction(exact(value)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(constraints, constraints)
 def test_meet_is_the_conjunction(a: NumberConstraint, b: NumberConstraint) -> None:
     both = a.meet(b)
@@ -348,7 +349,7 @@ def test_meet_is_the_conjunction(a: NumberConstraint, b: NumberConstraint) -> No
         assert canonical.language(both) == canonical.builder.empty
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.integers(-60, 60), st.integers(-60, 60), st.booleans(), st.booleans(), steps, st.booleans())
 def test_is_empty_is_exact(low: int, high: int, low_in: bool, high_in: bool, step: str, is_integer: bool) -> None:
     c = NumberConstraint(is_integer, Decimal(low) / 10, low_in, Decimal(high) / 10, high_in, (Decimal(step),))

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import strategies
+from amounts import examples
 from grammar_decode.errors import MatcherError, VocabularyError
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.build import Builder
@@ -21,7 +22,7 @@ from grammar_decode.reference import Automaton, ReferenceMatcher, accepts, is_em
 from sketches import JSON_BYTES, TIGHT, Sketch, allowed_bytes, language
 from vocabularies import ALL_SINGLE_BYTES, SOME_BYTES_MISSING, SYNTHETIC, TestVocabulary
 
-FAST = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+FAST = settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 
 # ---- languages by hand ----------------------------------------------------------------------------------------------
 
@@ -314,7 +315,7 @@ def is_valid(found: strategies.Conditions, by_claim: list[Values], entries: list
     return holds_for(found.formula, truth)
 
 
-@settings(FAST, max_examples=150)
+@settings(FAST, max_examples=examples(150))
 @given(st.data())
 def test_arrays_hold_exactly_what_their_claims_say(data: st.DataObject) -> None:
     b = Builder(TIGHT)
@@ -339,7 +340,7 @@ def test_arrays_hold_exactly_what_their_claims_say(data: st.DataObject) -> None:
 KEYS = [b"a", b"b", b"c", b"d"]
 
 
-@settings(FAST, max_examples=80)
+@settings(FAST, max_examples=examples(80))
 @given(st.data())
 def test_objects_hold_exactly_what_their_claims_say(data: st.DataObject) -> None:
     b = Builder(TIGHT)
@@ -389,7 +390,7 @@ def mask_bits(mask: np.ndarray[Any, np.dtype[np.int32]]) -> set[int]:
     return {i for i in range(32 * len(mask)) if int(mask[i // 32]) >> (i % 32) & 1}
 
 
-@settings(FAST, max_examples=20)
+@settings(FAST, max_examples=examples(20))
 @given(strategies.grammars(wild=True), st.sampled_from(SYNTHETIC), st.randoms(use_true_random=False))
 def test_every_allowed_token_is_accepted_and_the_mask_after_it_is_not_empty(
     grammar: ir.Grammar, vocabulary: TestVocabulary, rng: random.Random

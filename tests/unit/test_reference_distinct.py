@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import strategies
+from amounts import examples
 from grammar_decode.errors import VocabularyError
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.build import Builder
@@ -23,7 +24,7 @@ from grammar_decode.reference.scalars import MOST_VALUES, Number, Scalars, TooMa
 from sketches import JSON_BYTES, TIGHT, Sketch, allowed_bytes, language
 from vocabularies import SYNTHETIC, TestVocabulary
 
-THOROUGH = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+THOROUGH = settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def one(node: ir.NodeId) -> tuple[ir.Pick, ...]:
@@ -320,7 +321,7 @@ def finite_arrays(
     return own, b.add(ir.Elements(prefix, tuple(map(one, nodes)), low, high, unique=unique))
 
 
-@settings(THOROUGH, max_examples=60)
+@settings(THOROUGH, max_examples=examples(60))
 @given(st.data())
 def test_the_language_is_that_of_the_definition(data: st.DataObject) -> None:
     b = Finite()
@@ -333,7 +334,7 @@ def test_the_language_is_that_of_the_definition(data: st.DataObject) -> None:
         assert language(b.grammar(root), alphabet, 200) == known
 
 
-@settings(THOROUGH, max_examples=60)
+@settings(THOROUGH, max_examples=examples(60))
 @given(st.data())
 def test_an_array_with_claims_and_distinct_items_holds_both(data: st.DataObject) -> None:
     """The claims alone are tested by their definition; among their arrays, those of distinct items are kept."""
@@ -378,7 +379,7 @@ def repeated(value: Any) -> Iterator[list[Any]]:
 
 
 @pytest.mark.slow  # a drawn object of many members can take the reference minutes
-@settings(THOROUGH, max_examples=60)
+@settings(THOROUGH, max_examples=examples(60))
 @given(strategies.grammars(unique=True), st.sampled_from(SYNTHETIC), st.randoms(use_true_random=False))
 def test_random_walks_never_get_stuck_and_no_array_has_equal_items(
     grammar: ir.Grammar, vocabulary: TestVocabulary, rng: random.Random

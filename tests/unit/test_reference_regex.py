@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies
+from amounts import examples
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.build import Builder
 from grammar_decode.reference.regex import Expression, Regexes
@@ -67,7 +68,7 @@ def translate(builder: Builder, regex: ir.RegexId, alphabet: bytes) -> tuple[Reg
     return regexes, regexes.from_table(tuple(builder.regexes))[regex]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(expressions())
 def test_a_string_matches_iff_the_definition_says_so(drawn: tuple[Builder, ir.RegexId]) -> None:
     regexes, expr = translate(*drawn, LETTERS)
@@ -75,7 +76,7 @@ def test_a_string_matches_iff_the_definition_says_so(drawn: tuple[Builder, ir.Re
         assert regexes.matches(expr, text) == naive_match(drawn[0].regexes, drawn[1], text), text
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(expressions(), st.sampled_from([b"ab1", b"a", b"b1", b""]))
 def test_the_shortest_match_over_the_alphabet_is_shortest(drawn: tuple[Builder, ir.RegexId], alphabet: bytes) -> None:
     regexes, expr = translate(*drawn, alphabet)
@@ -88,7 +89,7 @@ def test_the_shortest_match_over_the_alphabet_is_shortest(drawn: tuple[Builder, 
     assert not any(regexes.matches(expr, text) for text in shorter)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(expressions(), st.sampled_from([b"ab1", b"a", b"b1"]))
 def test_the_size_counts_the_strings_over_the_alphabet(drawn: tuple[Builder, ir.RegexId], alphabet: bytes) -> None:
     regexes, expr = translate(*drawn, alphabet)

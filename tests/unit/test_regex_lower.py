@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from amounts import examples
 from grammar_decode.errors import PatternError
 from grammar_decode.ir.build import Builder
 from grammar_decode.ir.nodes import Intersection, RegexId, Repetition
@@ -83,13 +84,13 @@ def check_against_python(pattern: str, probes: list[str]) -> None:
         assert full == bool(compiled_whole.match(text)), (pattern, text, "full")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(patterns, st.randoms(use_true_random=False))
 def test_random_patterns_with_assertions_agree_with_python(pattern: str, random: Random) -> None:
     check_against_python(pattern, random.sample(PROBES, 40))
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
 @given(plain_patterns, st.randoms(use_true_random=False))
 def test_random_plain_patterns_agree_with_python(pattern: str, random: Random) -> None:
     check_against_python(pattern, random.sample(PROBES, 40))
