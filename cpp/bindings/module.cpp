@@ -8,6 +8,7 @@ namespace nb = nanobind;
 void bind_bitmask(nb::module_& m);
 void bind_vocabulary(nb::module_& m);
 void bind_grammar(nb::module_& m);
+void bind_everyday(nb::module_& m);
 void bind_matcher(nb::module_& m);
 
 namespace {
@@ -46,5 +47,6 @@ NB_MODULE(_core, m) {
   bind_bitmask(m);
   bind_vocabulary(m);
   bind_grammar(m);
+  bind_everyday(m);
   bind_matcher(m);
 }

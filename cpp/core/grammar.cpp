@@ -8,7 +8,6 @@
 namespace gd {
 namespace {
 
-constexpr uint32_t kVersion = 3;
 constexpr uint32_t kMaxFormulaDepth = 200;
 
 class Reader {
@@ -19,9 +18,9 @@ class Reader {
     }
     uint32_t header[3];
     std::memcpy(header, data.data() + 4, sizeof header);
-    if (header[0] != kVersion) {
+    if (header[0] != kFormatVersion) {
       throw SerializationError("the grammar has format version " + std::to_string(header[0]) + "; this release reads " +
-                               std::to_string(kVersion) + ". Compile it again.");
+                               std::to_string(kFormatVersion) + ". Compile it again.");
     }
     const size_t num_words = header[1];
     const size_t blob_size = header[2];

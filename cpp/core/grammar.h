@@ -16,6 +16,7 @@ using NodeId = uint32_t;
 using ClassId = uint32_t;
 
 inline constexpr uint32_t kNone = 0xFFFFFFFF;  // "unbounded", "no rank"
+inline constexpr uint32_t kFormatVersion = 3;  // of the bytes, see ir/encode.py
 
 struct Regex {
   enum Kind : uint32_t {

@@ -48,6 +48,31 @@ class Grammar:
     def memory_bytes(self) -> int:
         """Bytes of what was made for masks so far, for all vocabularies."""
 
+class Everyday:
+    """Everyday schemas to the byte format of the IR, for one set of options."""
+
+    def __init__(
+        self,
+        beginning: object,
+        spacing: bytes,
+        spacing_blob: bytes,
+        seeds: dict[str, int],
+        texts_are_literal: bool,
+        types: dict[str, int],
+        formats: dict[str, int],
+        scalar: object,
+        max_nodes: int,
+        max_nesting: int,
+    ) -> None: ...
+    def compile(
+        self,
+        schema: object,
+        keywords: dict[str, int],
+        id_keyword: str,
+        hides_siblings: bool,
+    ) -> bytes | None:
+        """The grammar, or None if the schema is not an everyday one."""
+
 class Matcher:
     """The place of one sequence in its grammar."""
 

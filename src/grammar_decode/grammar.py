@@ -6,18 +6,19 @@ import atexit
 import hashlib
 import json
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
 from grammar_decode import _core
 from grammar_decode.cache import Cache, content_of, value_of
 from grammar_decode.errors import SchemaError, SchemaTooComplex, SerializationError, UnsatisfiableSchema
+from grammar_decode.everyday import compile_everyday
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.encode import decode
 from grammar_decode.json_schema.compile import compile_encoded, compile_schema, location_of_node
 from grammar_decode.json_schema.options import JsonOptions
-from grammar_decode.json_schema.report import Entry, Report
+from grammar_decode.json_schema.report import Report
 from grammar_decode.limits import Limits
 from grammar_decode.typed import is_type, schema_of
 
@@ -36,27 +37,33 @@ class Grammar:
     Made by :func:`compile_json_schema` or :meth:`from_bytes`. ``report`` says what became of each keyword.
     """
 
-    __slots__ = ("_core_grammar", "_encoded", "_ir", "_report", "limits", "origins")
+    __slots__ = ("_core_grammar", "_encoded", "_ir", "_origins", "_report", "limits")
 
     def __init__(
         self,
         encoded: bytes,
         report: Report,
-        origins: tuple[str, ...],
+        origins: tuple[str, ...] | Callable[[], tuple[str, ...]],
         limits: Limits,
     ) -> None:
         self._encoded = encoded
         self._report = report
         self._ir: ir.Grammar | None = None
         self.limits = limits
-        #: For each node of the IR, the schema location that it came from; "" where there is no single one.
-        self.origins = origins
+        self._origins = origins
         self._core_grammar = _core.Grammar(encoded, limits.max_states)
 
     @property
     def report(self) -> Report:
         """What became of each keyword of the schema: enforced, enforced with a stated restriction, annotation."""
         return self._report
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """For each node of the IR, the schema location that it came from; "" where there is no single one."""
+        if not isinstance(self._origins, tuple):
+            self._origins = self._origins()
+        return self._origins
 
     @property
     def ir(self) -> ir.Grammar:
@@ -189,15 +196,19 @@ def _compiled(
     schema: Any, options: JsonOptions, resources: dict[str, Any], limits: Limits, content: bytes | None = None
 ) -> Grammar:
     """The grammar. ``content`` is what the cache knows the schema and the resources by."""
-    try:
-        compiled = compile_encoded(schema, options, resources, limits)
-    except (AttributeError, TypeError):
-        _find_foreign(schema)  # what json.loads never makes; not looked for in every schema
-        raise
-    report = compiled.report
-    if content is not None:  # the schema may be changed before somebody else asks for the report
-        report = Report(partial(_reported, content, options, limits))
-    grammar = Grammar(compiled.encoded, report, compiled.origins, limits)
+    # The schema may be changed before somebody else asks for the report.
+    told = partial(_told, (schema, resources) if content is None else content, options, limits)
+    encoded = None if resources else compile_everyday(schema, options, limits)
+    if encoded is not None:
+        grammar = Grammar(encoded, Report(lambda: told()[1]), lambda: told()[0].origins, limits)
+    else:
+        try:
+            compiled = compile_encoded(schema, options, resources, limits)
+        except (AttributeError, TypeError):
+            _find_foreign(schema)  # what json.loads never makes; not looked for in every schema
+            raise
+        report = compiled.report if content is None else Report(lambda: told()[1])
+        grammar = Grammar(compiled.encoded, report, compiled.origins, limits)
     try:
         is_empty = grammar._core_grammar.is_empty()
     except SchemaTooComplex as error:
@@ -212,9 +223,10 @@ def _compiled(
     return grammar
 
 
-def _reported(content: bytes, options: JsonOptions, limits: Limits) -> Iterable[Entry]:
-    schema, resources = value_of(content)
-    return compile_schema(schema, options, resources, limits)[1]
+def _told(content: bytes | tuple[Any, Any], options: JsonOptions, limits: Limits) -> tuple[ir.Grammar, Report]:
+    """What was said of the schema, where somebody asks after all: it compiles again."""
+    schema, resources = value_of(content) if isinstance(content, bytes) else content
+    return compile_schema(schema, options, resources, limits)
 
 
 def _checked(name: str, value: T | None, expected: type[T]) -> T | None:

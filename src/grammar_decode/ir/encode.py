@@ -53,6 +53,11 @@ class _Writer:
     def mask(self, mask: int) -> None:
         self.words.extend(struct.unpack("<8I", mask.to_bytes(32, "little")))
 
+    def spacing(self, spacing: ir.Spacing) -> None:
+        self.bound(spacing.max_whitespace)
+        self.text(spacing.item_separator)
+        self.text(spacing.key_separator)
+
     def regex(self, r: ir.Regex) -> None:
         if isinstance(r, ir.ByteClass):
             self.words.append(BYTE_CLASS)
@@ -170,15 +175,20 @@ class Beginning(NamedTuple):
 NOTHING = Beginning(0, b"", b"")
 
 
+def spacing_words(spacing: ir.Spacing) -> tuple[bytes, bytes]:
+    """The words that a grammar begins with, and their part of the blob."""
+    w = _Writer()
+    w.spacing(spacing)
+    return _packed(w.words), bytes(w.blob)
+
+
 def encode(grammar: ir.Grammar, beginning: Beginning = NOTHING) -> bytes:
     """The tables, root and spacing as bytes; origins are not part of it (the kernel has no use for them).
 
     ``beginning``: the encoded form of the first expressions, where the caller has it.
     """
     w = _Writer()
-    w.bound(grammar.spacing.max_whitespace)
-    w.text(grammar.spacing.item_separator)
-    w.text(grammar.spacing.key_separator)
+    w.spacing(grammar.spacing)
     w.words.append(len(grammar.regexes))
     before, w.words = _packed(w.words), []
     w.blob += beginning.blob

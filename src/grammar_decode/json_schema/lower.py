@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from grammar_decode.errors import SchemaTooComplex
 from grammar_decode.ir import nodes as ir
+from grammar_decode.ir.encode import Beginning
 from grammar_decode.json_schema.arrays import Arrays
 from grammar_decode.json_schema.claims import (
     ALWAYS,
@@ -161,6 +162,11 @@ class Lowering:
                 known = self.builder.literal(b"null")
             self._scalars[key] = known
         return known
+
+    def scalar_alone(self, json_type: int) -> Beginning | None:
+        """The texts of the values of a scalar type that the document admits, by themselves; None if there are none."""
+        formula = self.combiner.formula(json_type, self.document.root)
+        return None if formula == FALSE else Beginning.of(self.builder.take(self._scalar(json_type, formula)))
 
     # ---- objects and arrays ----
 

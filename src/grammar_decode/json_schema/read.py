@@ -136,7 +136,8 @@ class Reading:
         self.applies = True
 
 
-_TYPE_BITS = {
+#: The types that a name stands for.
+TYPE_BITS = {
     "null": NULL,
     "boolean": BOOLEAN,
     "number": NUMBER,
@@ -324,7 +325,7 @@ _Handler: TypeAlias = Callable[[Reader, Schema, Json, Reading], None]
 
 def _type(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     if isinstance(argument, str):
-        bit = _TYPE_BITS.get(argument)
+        bit = TYPE_BITS.get(argument)
         if bit is not None:
             reading.types &= bit | _nullable(reader, schema)
             if argument == "integer":
@@ -333,10 +334,10 @@ def _type(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> N
     names = argument if isinstance(argument, list) else [argument]
     types = _nullable(reader, schema)
     for name in names:
-        bit = _TYPE_BITS.get(name) if isinstance(name, str) else None
+        bit = TYPE_BITS.get(name) if isinstance(name, str) else None
         if bit is None:
             hint = _HINTS.get(name.lower()) if isinstance(name, str) else None
-            raise reader.wrong(schema, "type", "one or several of " + ", ".join(map(repr, _TYPE_BITS)), name, hint)
+            raise reader.wrong(schema, "type", "one or several of " + ", ".join(map(repr, TYPE_BITS)), name, hint)
         types |= bit
     reading.types &= types
     if "integer" in names and "number" not in names:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from grammar_decode.ir.build import Builder
 from grammar_decode.ir.encode import NOTHING, Beginning
-from grammar_decode.ir.nodes import Spacing
+from grammar_decode.ir.nodes import RegexId, Spacing
 from grammar_decode.json_schema.numbers import Numerals
 from grammar_decode.json_schema.spelling import Spelling
 from grammar_decode.regex.charset import ALL
@@ -44,6 +44,23 @@ class Seed:
         seed = cls(builder, *spellings, original.numerals.copied(builder), escapes)
         seed.beginning = original.beginning
         return seed
+
+    def named(self) -> dict[str, RegexId]:
+        """The languages that are there from the start, by name."""
+        builder = self.builder
+        quote = builder.byte_class(1 << 0x22)
+        named = {
+            "empty": builder.empty,
+            "null": builder.literal(b"null"),
+            "booleans": builder.literals((b"false", b"true")),
+            "numbers": self.numerals.numbers,
+            "integers": self.numerals.integers,
+            "strings": builder.concat(quote, builder.repeat(self.free.charset(ALL), 0, None), quote),
+            "quote": quote,
+            "every_key": builder.repeat(self.keys.charset(ALL), 0, None),
+        }
+        assert len(builder.regexes) == self.beginning.num_regexes, "all of them are"
+        return named
 
 
 @lru_cache(maxsize=16)

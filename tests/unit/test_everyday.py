@@ -1,0 +1,220 @@
+"""The kernel's own way from an everyday schema to a grammar, against the way that takes every schema."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grammar_decode import JsonOptions, Limits, SchemaError, compile_json_schema
+from grammar_decode.errors import GrammarDecodeError
+from grammar_decode.everyday import compile_everyday
+from grammar_decode.ir import nodes as ir
+from grammar_decode.ir.encode import decode
+from grammar_decode.json_schema import compile_schema
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "maskbench_dev.jsonl.gz"
+LIMITS = Limits()
+OPTIONS = [
+    JsonOptions(),
+    JsonOptions(numbers="any", escapes="any", formats="ignore", whitespace="any"),
+    JsonOptions(openapi=True, escapes="canonical", whitespace="spaced"),
+]
+
+
+def told(grammar: ir.Grammar) -> tuple[Any, ...]:
+    """The grammar but for the numbers of its regular expressions, and for those that no node uses."""
+    known: list[str] = []
+    for regex in grammar.regexes:
+        if isinstance(regex, ir.Concatenation):
+            said = f"concatenation {[known[part] for part in regex.parts]}"
+        elif isinstance(regex, (ir.Alternation, ir.Intersection)):
+            said = f"{type(regex).__name__} {sorted(known[part] for part in regex.parts)}"
+        elif isinstance(regex, ir.Repetition):
+            said = f"repetition {known[regex.part]} {regex.minimum} {regex.maximum}"
+        elif isinstance(regex, ir.Complement):
+            said = f"complement {known[regex.part]}"
+        else:
+            said = repr(regex)
+        known.append(hashlib.sha256(said.encode()).hexdigest())
+    nodes: list[Any] = []
+    for node in grammar.nodes:
+        if isinstance(node, ir.Terminal):
+            nodes.append(known[node.regex])
+        elif isinstance(node, ir.Members):
+            nodes.append((replace(node, patterns=()), [known[pattern] for pattern in node.patterns]))
+        else:
+            nodes.append(node)
+    return grammar.root, grammar.spacing, nodes
+
+
+def check(schema: Any, options: JsonOptions) -> bool:
+    """Whether the schema is an everyday one; if so, both ways must agree."""
+    encoded = compile_everyday(schema, options, LIMITS)
+    if encoded is None:
+        return False
+    assert told(decode(encoded)) == told(compile_schema(schema, options)[0]), schema
+    return True
+
+
+NAMES = st.sampled_from(["a", "b", "ä", 'a "quoted" one', "\ud800", "$ref", "properties"])
+SCALARS = st.sampled_from([None, True, False, 0, 1, -3, 1.0, 1.5, "", "a", "b", "aa", "ä", '"', "\ud800"])
+TYPES = st.sampled_from(["null", "boolean", "integer", "number", "string", "array", "object"])
+REFERENCES = st.sampled_from(["#", "#/$defs/a", "#/$defs/b", "#/properties/a", "#/$defs/c~1d", "#/nothing", "other"])
+LEAVES = st.one_of(
+    st.booleans(),
+    st.just({}),
+    st.builds(lambda target: {"$ref": target}, REFERENCES),
+    st.builds(lambda value: {"const": value}, SCALARS),
+    st.builds(lambda values: {"enum": values}, st.lists(SCALARS, max_size=3)),
+    st.just({"description": "anything"}),
+    st.just({"$id": "x", "type": "null"}),
+    st.just({"not": {}}),
+)
+
+
+def objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "required": st.lists(NAMES, max_size=2),
+            "type": TYPES | st.lists(TYPES, max_size=3, unique=True),
+            "properties": st.dictionaries(NAMES, inner, max_size=3),
+            "additionalProperties": inner,
+            "items": inner,
+            "additionalItems": st.booleans(),
+            "minItems": st.integers(0, 2),
+            "maxItems": st.integers(0, 3),
+            "uniqueItems": st.booleans(),
+            "enum": st.lists(SCALARS, max_size=3),
+            "minLength": st.integers(0, 2),
+            "maxLength": st.integers(0, 3),
+            "pattern": st.sampled_from(["^a", "b$", "^$", "("]),
+            "format": st.sampled_from(["ipv4", "int32", "double", "byte", "color"]),
+            "minimum": st.sampled_from([0, 1, 1.0, 1.5, 2**70]),
+            "exclusiveMaximum": st.sampled_from([3, 4.5, True]),
+            "multipleOf": st.sampled_from([1, 2, 0.5, 0]),
+            "title": st.just("a title"),
+        },
+    ).map(lambda schema: dict(reversed(schema.items())) if "properties" in schema else schema)
+
+
+SCHEMAS = st.recursive(LEAVES, objects, max_leaves=8)
+DIALECTS = [None, "http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema", "urn:unknown"]
+
+
+@settings(max_examples=400, deadline=None)
+@given(SCHEMAS, st.dictionaries(st.sampled_from("ab"), SCHEMAS), st.sampled_from(DIALECTS), st.sampled_from(OPTIONS))
+def test_both_ways_give_the_same_grammar(
+    schema: Any, definitions: dict[str, Any], dialect: str | None, options: JsonOptions
+) -> None:
+    if isinstance(schema, dict):
+        schema = {**schema, "$defs": definitions, **({} if dialect is None else {"$schema": dialect})}
+    try:
+        check(schema, options)
+    except GrammarDecodeError as error:
+        raise AssertionError(f"taken as an everyday schema, but refused: {error}") from error
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": {"type": "string"}, "b": {}}, "required": ["b", "c", "c"]},
+        {"type": "object", "properties": {"a": {"$ref": "#"}}, "additionalProperties": False},
+        {"properties": {"a": {"type": ["string", "null"]}}, "additionalProperties": {"enum": ["x", 1, None, True]}},
+        {"type": "array", "items": {"$ref": "#/definitions/x"}, "definitions": {"x": {"format": "date"}}},
+        {"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/x", "definitions": {"x": {}}},
+        {
+            "type": "array",
+            "items": {"type": "string", "minLength": 1, "maxLength": 9, "pattern": "^a+$"},
+            "minItems": 2,
+        },
+        {"type": "array", "uniqueItems": True, "maxItems": 3, "items": {"minimum": 0, "multipleOf": 0.5}},
+        {"const": "a"},
+    ],
+)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_is_everyday(schema: Any, options: JsonOptions) -> None:
+    assert check(schema, options)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"anyOf": [{"type": "string"}]},
+        {"properties": {"a": False}},
+        {"required": ["a"], "additionalProperties": False},
+        {"type": "object", "minProperties": 1},
+        {"enum": [[1]]},
+        {"$ref": "#/definitions/x"},
+        {"$ref": "#/definitions/x", "definitions": {"x": {"$ref": "#/definitions/x"}}},
+        {"$ref": "#", "type": "string"},
+        {"properties": {"a": {"$id": "http://localhost/a"}}},
+        {"type": "text"},
+        {"required": "a"},
+        {"items": [{}]},
+        {"type": "string", "pattern": "("},
+        {"type": "object", "multipleOf": 0},
+        {"type": "object", "pattern": 5},
+        {"type": "array", "items": False, "minItems": 1},
+        {"$schema": "http://json-schema.org/draft-03/schema#"},
+        {1: 2},
+        {"type": "object", "properties": {"a": {"minimum": float("nan")}}},
+    ],
+)
+def test_is_left_to_the_other_way(schema: Any) -> None:
+    assert compile_everyday(schema, JsonOptions(), LIMITS) is None
+
+
+def test_other_options_and_limits_go_the_other_way() -> None:
+    assert compile_everyday({}, JsonOptions(key_order="schema"), LIMITS) is None
+    assert compile_everyday({}, JsonOptions(), Limits(max_nodes=5)) is None
+    assert compile_everyday({"format": "color"}, JsonOptions(formats="strict"), LIMITS) is None
+    assert compile_everyday({"type": "string", "nullable": True}, JsonOptions(openapi=True), LIMITS) is None
+    assert compile_everyday({"type": "string", "nullable": True}, JsonOptions(), LIMITS) is not None
+
+
+def test_an_object_that_stands_twice_in_memory_is_one_schema() -> None:
+    shared = {"type": "object", "properties": {"a": {"type": "string"}}}
+    assert check({"properties": {"x": shared, "y": shared}}, JsonOptions())
+
+
+def test_report_and_origins_are_made_when_somebody_asks() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "array", "title": "A"}}}
+    for cache in ({}, {"cache": None}):
+        grammar = compile_json_schema(schema, **cache)
+        assert compile_everyday(schema, JsonOptions(), LIMITS) is not None
+        expected, report = compile_schema(schema)
+        assert grammar.origins == expected.origins
+        assert grammar.report == report
+
+
+def test_deep_nesting_is_no_recursion() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(LIMITS.max_nesting):
+        schema = {"type": "array", "items": schema}
+    assert compile_everyday(schema, JsonOptions(), LIMITS) is not None
+    assert compile_everyday({"items": schema}, JsonOptions(), LIMITS) is None
+
+
+def test_errors_name_their_place() -> None:
+    with pytest.raises(SchemaError, match="#/properties/a/pattern"):
+        compile_json_schema({"properties": {"a": {"type": "string", "pattern": "("}}})
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data/maskbench_dev.jsonl.gz")
+def test_real_schemas() -> None:
+    seen: Counter[bool] = Counter()
+    with gzip.open(DATA, "rt", encoding="utf-8") as lines:
+        for number, line in enumerate(lines):
+            if number % 15 == 0:
+                seen[check(json.loads(line)["schema"], JsonOptions())] += 1
+    assert seen[True] > 0.65 * seen.total()
