@@ -22,7 +22,6 @@ class GrammarDecode:
 
         self.gd = gd
         self.vocabulary = gd.Vocabulary(tokens.token_bytes, stop_token_ids=[tokens.stop], size=tokens.size)
-        self.vocabulary._core_vocabulary  # noqa: B018  # the index, which is made at first use
         self.bitmask = gd.allocate_token_bitmask(1, tokens.size)
 
     def compile(self, schema: Any) -> None:

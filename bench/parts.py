@@ -119,9 +119,7 @@ PARTS = [
 
 def fresh(vocabulary: gd.Vocabulary) -> gd.Vocabulary:
     """The same vocabulary, and nothing that was remembered for it."""
-    again = gd.Vocabulary(vocabulary.token_bytes, stop_token_ids=vocabulary.stop_token_ids, size=vocabulary.size)
-    again._core_vocabulary  # noqa: B018  # the index is made at first use
-    return again
+    return gd.Vocabulary(vocabulary.token_bytes, stop_token_ids=vocabulary.stop_token_ids, size=vocabulary.size)
 
 
 def matcher_at(part: Part, vocabulary: gd.Vocabulary) -> gd.GrammarMatcher:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import grammar_decode as gd
+from grammar_decode import _core
 from parts import matcher_at, seconds, union
 from tokens import Tokens
 
@@ -163,17 +164,17 @@ def batches(tokens: Tokens, repeats: int) -> list[Row]:
 
 def loading(tokens: Tokens, repeats: int) -> list[Row]:
     """From the bytes of the tokens to an index that is ready: processor time of the one thread that works."""
-    make, index, digest = [], [], []
+    total, index, digest = [], [], []
     before = resident_mb()
     kept = []
     for _ in range(repeats):
         started = process_time()
         vocabulary = vocabulary_of(tokens)
         made = process_time()
-        vocabulary._core_vocabulary  # noqa: B018  # built at first use
+        _core.Vocabulary(vocabulary.token_bytes, vocabulary.stop_token_ids, vocabulary.size)
         built = process_time()
         vocabulary.content_hash  # noqa: B018
-        make.append(made - started)
+        total.append(made - started)
         index.append(built - made)
         digest.append(process_time() - built)
         kept.append(vocabulary)
@@ -181,9 +182,9 @@ def loading(tokens: Tokens, repeats: int) -> list[Row]:
         {
             "vocabulary": tokens.name,
             "tokens": len(tokens.token_bytes),
-            "checks_ms": min(make) * 1e3,
+            "checks_ms": (min(total) - min(index)) * 1e3,
             "index_ms": min(index) * 1e3,
-            "total_ms": min(a + b for a, b in zip(make, index, strict=True)) * 1e3,
+            "total_ms": min(total) * 1e3,
             "hash_ms": min(digest) * 1e3,
             "index_mb": kept[0]._core_vocabulary.memory_bytes() / 1e6,
             "resident_mb": (resident_mb() - before) / repeats,

@@ -14,8 +14,19 @@ from jsonschema import FormatChecker
 
 import grammar_decode as gd
 from grammar_decode.errors import UnsatisfiableSchema
+from grammar_decode.json_schema import prepared
 from grammar_decode.json_schema.compile import compile_schema
-from grammar_decode.json_schema.formats import KNOWN_FORMATS, NUMBER_FORMATS, STRING_FORMATS, has_format, note_of
+from grammar_decode.json_schema.formats import (
+    KNOWN_FORMATS,
+    NUMBER_FORMATS,
+    STRING_FORMATS,
+    _program,
+    has_format,
+    length_of,
+    measured,
+    note_of,
+    worked_out,
+)
 from grammar_decode.json_schema.report import Outcome
 from grammar_decode.regex.parse import parse
 
@@ -310,3 +321,13 @@ def test_formats_are_built_once_in_a_process() -> None:
     start = time.perf_counter()
     compile_schema(schema)
     assert time.perf_counter() - start < 0.1
+
+
+def test_prepared_languages_are_what_the_patterns_come_to() -> None:
+    assert prepared.FILE.read_text("ascii") == prepared.work_out(), "formats.json is old: see prepared.py"
+
+
+@pytest.mark.parametrize("name", sorted(STRING_FORMATS.keys() - prepared.BY_UNICODE))
+def test_prepared_languages_are_used(name: str) -> None:
+    assert _program("canonical", name) == worked_out("canonical", name)
+    assert length_of(name) == measured(name)

@@ -378,6 +378,12 @@ class _Reader:
         return ir.Elements(prefix, values, min_count, max_count, claims, formula, unique)
 
 
+def decode_regexes(encoded: Beginning) -> tuple[ir.Regex, ...]:
+    """The inverse of :meth:`Beginning.of`."""
+    r = _Reader(struct.unpack(f"<{len(encoded.words) // 4}I", encoded.words), encoded.blob)
+    return tuple(r.regex(i) for i in range(encoded.num_regexes))
+
+
 def decode(data: bytes) -> ir.Grammar:
     """The inverse of :func:`encode`. Raises SerializationError on anything else."""
     if data[:4] != MAGIC or len(data) < 16:

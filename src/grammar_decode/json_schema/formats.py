@@ -14,10 +14,12 @@ from decimal import Decimal
 from functools import cache, lru_cache
 
 from grammar_decode.ir.build import Builder
+from grammar_decode.ir.encode import decode_regexes
 from grammar_decode.ir.nodes import Regex, RegexId
 from grammar_decode.json_schema.idna import host_name_pattern, letters_pattern
 from grammar_decode.json_schema.matching import matches_whole
 from grammar_decode.json_schema.patterns import length_range
+from grammar_decode.json_schema.prepared import prepared
 from grammar_decode.json_schema.regex_format import pattern_tree
 from grammar_decode.json_schema.spelling import Mode, Spelling
 from grammar_decode.regex.charset import Charset
@@ -271,9 +273,15 @@ def has_format(name: str, text: str) -> bool:
     return matches_whole(tree_of(name), text)
 
 
-@cache
 def length_of(name: str) -> tuple[int, int | None]:
     """Bounds (not always the tightest) of the length of a string of the format."""
+    known = prepared(name)
+    return measured(name) if known is None else known.length
+
+
+@cache
+def measured(name: str) -> tuple[int, int | None]:
+    """The same, worked out."""
     language = STRING_FORMATS[name].language()
     return length_range(f"^(?:{language})$") if isinstance(language, str) else (0, None)
 
@@ -285,6 +293,12 @@ def format_body(builder: Builder, mode: Mode, name: str) -> RegexId:
 
 @cache
 def _program(mode: Mode, name: str) -> tuple[Regex, ...]:
+    known = prepared(name) if mode == "canonical" else None
+    return worked_out(mode, name) if known is None else decode_regexes(known.language)
+
+
+def worked_out(mode: Mode, name: str) -> tuple[Regex, ...]:
+    """The language of the format by itself, for Builder.put."""
     builder = Builder()
     spell = Spelling(builder, mode).charset
     language = STRING_FORMATS[name].language()

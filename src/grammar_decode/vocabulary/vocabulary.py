@@ -12,16 +12,14 @@ import os
 import struct
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from grammar_decode import _core
 from grammar_decode.errors import VocabularyError
 from grammar_decode.vocabulary.byte_rules import TokenTable
 from grammar_decode.vocabulary.gguf import read_gguf
 from grammar_decode.vocabulary.tokenizer_json import load_tokenizer_json, read_tokenizer_json
 from grammar_decode.vocabulary.tokenizers import read_tokenizer
-
-if TYPE_CHECKING:
-    from grammar_decode import _core
 
 _MAX_SIZE = 2**31 - 1  # token ids are int32 everywhere
 _MAX_TOKEN_BYTES = 2**16 - 1  # a depth of the kernel's trie
@@ -32,7 +30,8 @@ _MAX_OTHERS = 4  # sets of stop tokens with text that are indexed at the same ti
 
 
 class Vocabulary:
-    """The tokens of a model, by id. Immutable, so any number of threads may share one; build it once per model.
+    """The tokens of a model, by id. Immutable, so any number of threads may share one; build it once per
+    model, which takes about a tenth of a second.
 
     ``token_bytes[id]`` is what the token stands for; None, or no bytes, means that the token is not text (special,
     unused), and such a token is never allowed. Several ids may have the same bytes. ``stop_token_ids`` end the text:
@@ -62,7 +61,8 @@ class Vocabulary:
                 "Pass the bytes of each token that is text; None is for special tokens."
             )
         self._content_hash: str | None = None
-        self._core: _core.Vocabulary | None = None
+        # The kernel's index of the tokens: here, and not at the first matcher, so that no request waits for it.
+        self._core_vocabulary = _core.Vocabulary(table, list(self._stop_token_ids), self._size)
         self._others: dict[frozenset[int], _core.Vocabulary] = {}  # see _core_vocabulary_for
         self._lock = threading.Lock()
 
@@ -158,16 +158,6 @@ class Vocabulary:
             self._content_hash = digest.hexdigest()
         return self._content_hash
 
-    @property
-    def _core_vocabulary(self) -> _core.Vocabulary:
-        """The kernel's index of the tokens, built at first use (a fraction of a second) and then shared."""
-        with self._lock:
-            if self._core is None:
-                from grammar_decode import _core  # readers of vocabularies work without the extension
-
-                self._core = _core.Vocabulary(list(self._token_bytes), list(self._stop_token_ids), self._size)
-            return self._core
-
     def _core_vocabulary_for(self, stop_token_ids: Sequence[int]) -> _core.Vocabulary:
         """The index for sequences that end with other stop tokens than the vocabulary's own.
 
@@ -177,8 +167,6 @@ class Vocabulary:
         text = [i for i in stop_token_ids if 0 <= i < len(self._token_bytes) and self._token_bytes[i]]
         if not text:
             return self._core_vocabulary
-        from grammar_decode import _core
-
         key = frozenset(text)
         with self._lock:
             if key not in self._others:
