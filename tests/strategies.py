@@ -7,7 +7,7 @@ set means a smaller language, patterns are disjoint, and no terminal matches the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
@@ -384,3 +384,47 @@ def grammars(draw: st.DrawFn, wild: bool = False, unique: bool = False) -> ir.Gr
             options = draw(st.lists(st.sampled_from(nodes) | terminals(b, wild), max_size=3))
             b.define(node_id, ir.Choice(tuple(options)))
     return b.grammar(nodes[0])
+
+
+# ---- chains ---------------------------------------------------------------------------------------------------------
+
+
+def texts_around(b: Builder) -> list[ir.RegexId]:
+    """What may stand around JSON: markers, runs that may be empty, and free text up to the first marker."""
+    blank = b.byte_class(1 << ord(" ") | 1 << ord("\n"))
+    letter = b.byte_class(1 << ord("a") | 1 << ord("b") | 1 << ord('"'))
+    free = b.repeat(b.byte_class((1 << 128) - 1), 0, None)
+    marked = b.concat(free, b.literal(b'":'), free)
+    return [
+        b.literal(b'":'),
+        b.literals((b"[[", b"a", b"tr")),
+        b.repeat(blank, 0, 2),
+        b.repeat(blank, 0, None),
+        b.repeat(letter, 0, None),
+        b.epsilon,
+        b.concat(b.intersect(free, b.complement(marked)), b.literal(b'":')),
+        b.intersect(free, b.complement(marked)),
+    ]
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> ir.Grammar:
+    """A grammar of chains around up to two JSON grammars; a chain may end with itself, or be one of a choice."""
+    b = Builder(draw(st.sampled_from(SPACINGS)))
+    inner = [b.include(replace(draw(grammars()), spacing=b.spacing)) for _ in range(draw(st.integers(1, 2)))]
+    around = [b.add(ir.Terminal(regex)) for regex in texts_around(b)]
+    own: list[ir.NodeId] = []
+    for _ in range(draw(st.integers(1, 3))):
+        parts = st.sampled_from([*inner, *inner, *around, *own, *own])
+        node = b.reserve()
+        chosen = draw(st.lists(parts, min_size=1, max_size=4))
+        kind = draw(st.sampled_from(["chain", "chain", "chain", "choice", "repeated"]))
+        if kind == "choice":
+            b.define(node, ir.Choice(tuple(chosen)))
+        elif kind == "repeated":  # a JSON text before it, so that it does not begin with itself
+            again = b.add(ir.Choice((around[5], node)))
+            b.define(node, ir.Chain((draw(st.sampled_from(inner)), *chosen, again)))
+        else:
+            b.define(node, ir.Chain(tuple(chosen)))
+        own.append(node)
+    return b.grammar(b.add(ir.Chain((own[-1],))))

@@ -33,6 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "everyday": {"errors", "limits", "ir", "json_schema", "_core"},
     "grammar": {"errors", "limits", "ir", "json_schema", "everyday", "typed", "cache", "_core"},
     "texts": {"errors", "limits", "ir", "regex", "json_schema", "grammar"},
+    "chat": {"errors", "limits", "ir", "regex", "json_schema", "cache", "grammar", "vocabulary"},
     "matcher": {"errors", "expected", "grammar", "vocabulary", "_core"},
     "judge": set(),
     "sampling": {"errors"},

@@ -50,6 +50,8 @@ const char* name_of(gd::FrameKind kind) {
       return "next_item";
     case gd::FrameKind::kItemAfter:
       return "after_item";
+    case gd::FrameKind::kPart:
+      return "part";
     case gd::FrameKind::kWatched:  // told as what it watches
       break;
   }

@@ -32,7 +32,13 @@ Automaton::Automaton(const Grammar& grammar, const ByteSet& alphabet, uint32_t m
             ? "the schema is unsatisfiable: no JSON document matches it"
             : "the schema is unsatisfiable with this vocabulary: every document needs a byte that no token has");
   }
-  start_ = config_of(intern({FrameKind::kRootBefore, 0, 0, 0, 0}));
+  if (grammar.nodes[grammar.root].kind == Node::kChain) {  // nothing stands around it, not even whitespace
+    std::vector<FrameId> threads;
+    push_part({FrameKind::kPart, 0, grammar.root, 0, intern({FrameKind::kRootValue, 0, 0, 0, 0})}, threads);
+    start_ = config_of(std::move(threads));
+  } else {
+    start_ = config_of(intern({FrameKind::kRootBefore, 0, 0, 0, 0}));
+  }
 }
 
 // ---- liveness -------------------------------------------------------------------------------------------------------
@@ -44,6 +50,8 @@ bool Automaton::compute_live(NodeId id) {
       return expressions_.is_nonempty(regexes_[n.regex]);
     case Node::kChoice:
       return std::any_of(n.choices.begin(), n.choices.end(), [&](NodeId c) { return containers_.is_live(c); });
+    case Node::kChain:
+      return std::all_of(n.choices.begin(), n.choices.end(), [&](NodeId c) { return containers_.is_live(c); });
     case Node::kMembers:
       return alphabet_.contains('{') && alphabet_.contains('}') && containers_.could_finish(id);
     case Node::kElements:
@@ -189,6 +197,9 @@ const Automaton::Starts& Automaton::starts(NodeId root) {
       case Node::kElements:
         result->arrays.push_back(id);
         break;
+      case Node::kChain:
+        result->chains.push_back(id);
+        break;
     }
   }
   starts_[root] = std::move(result);
@@ -253,6 +264,11 @@ void Automaton::add_value_bytes(NodeId node, ByteSet& bytes) {
   for (const ExprId e : s.terminals) bytes.merge(expressions_.live_bytes(e));
   if (!s.objects.empty()) bytes.insert('{');
   if (!s.arrays.empty()) bytes.insert('[');
+  for (const NodeId chain : s.chains) {
+    Frame part{FrameKind::kPart, 0, chain, 0, 0};
+    for (; may_skip_part(part); ++part.extra) add_value_bytes(part_of(part), bytes);
+    add_value_bytes(part_of(part), bytes);
+  }
 }
 
 void Automaton::add_item_bytes(const Frame& f, ByteSet& bytes) {
@@ -273,6 +289,10 @@ void Automaton::add_first_bytes(const Frame& f, ByteSet& bytes) {
     }
     for (const auto& [pattern, state] : pattern_lists_[k.patterns]) bytes.merge(expressions_.live_bytes(state));
     bytes.insert('"');
+    return;
+  }
+  if (f.kind == FrameKind::kPart) {
+    add_value_bytes(part_of(f), bytes);
     return;
   }
   for (const char c : {' ', '\t', '\n', '\r'}) bytes.insert(static_cast<uint8_t>(c));
@@ -326,6 +346,9 @@ void Automaton::resume_into(FrameId waiting, std::vector<FrameId>& out) {
     case FrameKind::kItemValue:
       push(out, FrameKind::kItemAfter, 0, w.state, 0, w.parent);
       break;
+    case FrameKind::kPart:
+      push_part(w, out);
+      break;
     default:
       throw std::logic_error("a frame that waits for nothing was resumed");
   }
@@ -374,6 +397,30 @@ void Automaton::start_value(NodeId node, Frame waiting, uint8_t byte, std::vecto
   } else if (byte == '[') {
     for (const NodeId n : s.arrays) push(out, FrameKind::kArrayOpen, 0, containers_.initial(n), 0, parent_id());
   }
+  for (const NodeId n : s.chains) {
+    Frame part{FrameKind::kPart, 0, n, 0, parent_id()};
+    for (; may_skip_part(part); ++part.extra) start_value(part_of(part), behind_part(part), byte, out);
+    start_value(part_of(part), behind_part(part), byte, out);
+  }
+}
+
+bool Automaton::may_skip_part(const Frame& f) const {
+  return grammar_.nullable[part_of(f)] && f.extra + 1 < grammar_.nodes[f.state].choices.size();
+}
+
+// The place before a part, and the places behind it if it may be empty.
+void Automaton::push_part(const Frame& f, std::vector<FrameId>& out) {
+  Frame part = f;
+  for (; may_skip_part(part); ++part.extra) out.push_back(intern(part));
+  out.push_back(intern(part));
+  if (grammar_.nullable[part_of(part)]) resume_into(part.parent, out);
+}
+
+Frame Automaton::behind_part(const Frame& f) const {
+  if (f.extra + 1 == grammar_.nodes[f.state].choices.size()) return frames_[f.parent];
+  Frame next = f;
+  ++next.extra;
+  return next;
 }
 
 void Automaton::start_items(const Frame& f, uint8_t byte, std::vector<FrameId>& out) {
@@ -400,7 +447,10 @@ void Automaton::step_frame(const Frame& f, uint8_t byte, bool for_mask, std::vec
       start_value(grammar_.root, {FrameKind::kRootValue, 0, 0, 0, 0}, byte, out);
       return;
     case FrameKind::kRootAfter:
-      continue_run(f, {}, byte, out, tail_complete);
+      if (grammar_.nodes[grammar_.root].kind != Node::kChain) continue_run(f, {}, byte, out, tail_complete);
+      return;
+    case FrameKind::kPart:
+      start_value(part_of(f), behind_part(f), byte, out);
       return;
     case FrameKind::kObjectOpen:
     case FrameKind::kMemberNext: {

@@ -43,6 +43,7 @@ enum class FrameKind : uint8_t {
   kItemValue,     // waits for an item                        state = register
   kItemAfter,     // behind an item                           state = register, sub
   kItemNext,      // behind "," in an array                   state = register, sub
+  kPart,          // before a part of a chain                 state = node, extra = index of the part
   kWatched,       // inside an array of distinct items        state = level, sub = text, extra = the frame (uniqueness.h)
 };
 
@@ -118,9 +119,14 @@ class Automaton {
   // What may begin at a place that waits for a value.
   struct Starts {
     std::vector<ExprId> terminals;
-    std::vector<NodeId> objects, arrays;
+    std::vector<NodeId> objects, arrays, chains;
   };
   const Starts& starts(NodeId node);
+  // The part of a chain before which `f` (kPart) stands, and the frame that waits while it is read. The last part waits where the chain
+  // itself does, so that chains that go on with chains do not pile up.
+  NodeId part_of(const Frame& f) const { return grammar_.nodes[f.state].choices[f.extra]; }
+  Frame behind_part(const Frame& f) const;
+  bool may_skip_part(const Frame& f) const;  // to the next part: there is one, and this one may be empty
   FrameId intern(const Frame& f);
 
   ExpressionPool& expressions() { return expressions_; }
@@ -168,6 +174,7 @@ class Automaton {
   void step_frame(const Frame& f, uint8_t byte, bool for_mask, std::vector<FrameId>& out);
   void step_in_key(const Frame& f, uint8_t byte, bool for_mask, std::vector<FrameId>& out);
   void start_value(NodeId node, Frame waiting, uint8_t byte, std::vector<FrameId>& out);
+  void push_part(const Frame& f, std::vector<FrameId>& out);
   void start_items(const Frame& f, uint8_t byte, std::vector<FrameId>& out);
   void push(std::vector<FrameId>& out, FrameKind kind, uint32_t sub, uint32_t state, uint32_t extra, FrameId parent);
   bool key_is_live(RegisterId reg, const KeyPosition& k);

@@ -130,6 +130,12 @@ void Engine::add_thread(FrameId id, MaskPlan& plan) {
     case FrameKind::kWatched:
       add_watched(f, id, plan);
       return;
+    case FrameKind::kPart:
+      add_part(f, plan);
+      return;
+    case FrameKind::kRootAfter:
+      if (grammar_->nodes[grammar_->root].kind != Node::kChain) add_place(f, 0, plan);
+      return;
     case FrameKind::kMemberBefore:
       add_place(f, grammar_->key_separator.size() - 1, plan);
       return;
@@ -192,6 +198,28 @@ void Engine::add_value(NodeId node, const Frame& waiting, uint32_t run, MaskPlan
   if (starts.terminals.empty()) return;
   const ConfigId rest = automaton_->resume(automaton_->intern(waiting));
   for (const ExprId e : starts.terminals) add_table(e, run, rest, plan);
+}
+
+// A place before a part of a chain, where no whitespace may stand.
+void Engine::add_part(const Frame& f, MaskPlan& plan) {
+  if (!add_part_scalars(automaton_->part_of(f), automaton_->behind_part(f), plan)) return;
+  static const ByteSet kBrackets = bytes_of("{[");
+  walk(vocabulary_->trie(), automaton_->config_of(automaton_->intern(f)), plan, &kBrackets);
+}
+
+// The tables of the scalars that `node` may begin with; returns whether an object or array may begin as well.
+bool Engine::add_part_scalars(NodeId node, const Frame& waiting, MaskPlan& plan) {
+  add_value(node, waiting, 0, plan);
+  const Automaton::Starts& starts = automaton_->starts(node);
+  bool has_containers = !starts.objects.empty() || !starts.arrays.empty();
+  for (const NodeId chain : starts.chains) {
+    Frame part{FrameKind::kPart, 0, chain, 0, automaton_->intern(waiting)};
+    for (bool more = true; more; ++part.extra) {
+      more = automaton_->may_skip_part(part);
+      if (add_part_scalars(automaton_->part_of(part), automaton_->behind_part(part), plan)) has_containers = true;
+    }
+  }
+  return has_containers;
 }
 
 uint32_t Engine::longest_run(uint32_t run) const {
@@ -347,6 +375,9 @@ std::vector<Engine::Expectation> Engine::expectations(ConfigId c) {
       case FrameKind::kRootBefore:
       case FrameKind::kRootAfter:
       case FrameKind::kRootValue:
+        break;
+      case FrameKind::kPart:
+        e.node = f.state;
         break;
       case FrameKind::kColon:
       case FrameKind::kMemberBefore:

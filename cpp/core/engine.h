@@ -67,6 +67,8 @@ class Engine {
   // The tokens allowed in terminal state `e` behind at most `run` bytes of whitespace, when `rest` is what follows the terminal.
   void add_table(ExprId e, uint32_t run, ConfigId rest, MaskPlan& plan);
   void add_place(const Frame& f, size_t tail_size, MaskPlan& plan);
+  void add_part(const Frame& f, MaskPlan& plan);
+  bool add_part_scalars(NodeId node, const Frame& waiting, MaskPlan& plan);
   void add_value(NodeId node, const Frame& waiting, uint32_t run, MaskPlan& plan);
   // The tries of what may follow at a place: all tokens, and what is behind a run of at most `run` bytes of whitespace.
   std::vector<const Trie*> tries(uint32_t run) const;

@@ -9,6 +9,119 @@ namespace gd {
 namespace {
 
 constexpr uint32_t kMaxFormulaDepth = 200;
+constexpr uint32_t kMaxChainDepth = 200;
+
+bool is_nullable(const Regex& r, const std::vector<bool>& known) {
+  const auto nullable = [&](RegexId part) { return bool{known[part]}; };
+  switch (r.kind) {
+    case Regex::kByteClass:
+      return false;
+    case Regex::kConcatenation:
+    case Regex::kIntersection:
+      return std::all_of(r.parts.begin(), r.parts.end(), nullable);
+    case Regex::kAlternation:
+      return std::any_of(r.parts.begin(), r.parts.end(), nullable);
+    case Regex::kRepetition:
+      return r.minimum == 0 || nullable(r.parts[0]);
+    case Regex::kComplement:
+      return !nullable(r.parts[0]);
+    case Regex::kLiteralSet:
+      return std::any_of(r.literals.begin(), r.literals.end(), [](const std::string& text) { return text.empty(); });
+    case Regex::kAutomaton:
+      return r.states[0].accepting;
+  }
+  return false;
+}
+
+// The nodes that match the empty text: the least fixed point. Only a part of a chain may, and a chain.
+std::vector<bool> nullable_nodes(const Grammar& g) {
+  std::vector<bool> regexes;
+  for (const Regex& r : g.regexes) regexes.push_back(is_nullable(r, regexes));
+  std::vector<bool> nodes(g.nodes.size(), false);
+  const auto known = [&](NodeId id) { return bool{nodes[id]}; };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = nodes.size(); i-- > 0;) {
+      const Node& n = g.nodes[i];
+      if (nodes[i] || n.kind == Node::kMembers || n.kind == Node::kElements) continue;
+      nodes[i] = n.kind == Node::kTerminal ? bool{regexes[n.regex]}
+                 : n.kind == Node::kChoice ? std::any_of(n.choices.begin(), n.choices.end(), known)
+                                           : std::all_of(n.choices.begin(), n.choices.end(), known);
+      changed = changed || nodes[i];
+    }
+  }
+  return nodes;
+}
+
+// Chains stand around JSON, never in it: the root is one if there is any, and no value of a container holds one. What a chain begins
+// with does not lead back to it, so that its first bytes are found.
+void check_chains(Grammar& g) {
+  const size_t num_nodes = g.nodes.size();
+  std::vector<bool> has_chain(num_nodes, false);
+  std::vector<std::vector<NodeId>> choices_with(num_nodes);
+  std::vector<NodeId> work;
+  for (NodeId i = 0; i < num_nodes; ++i) {
+    has_chain[i] = g.nodes[i].kind == Node::kChain;
+    if (has_chain[i]) work.push_back(i);
+  }
+  if (work.empty()) return;
+  if (!has_chain[g.root]) throw SerializationError("a grammar has chains, but its root is none");
+  g.nullable = nullable_nodes(g);
+  for (NodeId i = 0; i < num_nodes; ++i) {
+    if (g.nodes[i].kind != Node::kChoice) continue;
+    for (const NodeId c : g.nodes[i].choices) choices_with[c].push_back(i);
+  }
+  while (!work.empty()) {
+    const NodeId id = work.back();
+    work.pop_back();
+    for (const NodeId choice : choices_with[id]) {
+      if (has_chain[choice]) continue;
+      has_chain[choice] = true;
+      work.push_back(choice);
+    }
+  }
+  for (const Node& n : g.nodes) {
+    for (const std::vector<Pick>& picks : n.values) {
+      for (const Pick& pick : picks) {
+        if (has_chain[pick.node]) throw SerializationError("a value of an object or array is a chain");
+      }
+    }
+  }
+  // Depth first along what may come first. Height 0: not seen; kNone: on the way.
+  const auto num_first = [&](NodeId id) {
+    const Node& n = g.nodes[id];
+    if (n.kind != Node::kChain) return n.choices.size();
+    size_t count = 1;
+    while (count < n.choices.size() && g.nullable[n.choices[count - 1]]) ++count;
+    return count;
+  };
+  std::vector<uint32_t> height(num_nodes, 0);
+  std::vector<std::pair<NodeId, size_t>> path;
+  for (NodeId start = 0; start < num_nodes; ++start) {
+    if (!has_chain[start] || height[start] != 0) continue;
+    path.emplace_back(start, 0);
+    height[start] = kNone;
+    while (!path.empty()) {
+      auto& [id, next] = path.back();
+      const std::vector<NodeId>& children = g.nodes[id].choices;
+      const size_t count = num_first(id);
+      if (next < count) {
+        const NodeId child = children[next++];
+        if (!has_chain[child]) continue;
+        if (height[child] == kNone) throw SerializationError("a chain begins with itself");
+        if (height[child] != 0) continue;
+        height[child] = kNone;
+        path.emplace_back(child, 0);
+        continue;
+      }
+      uint32_t most = 0;
+      for (size_t i = 0; i < count; ++i) most = std::max(most, height[children[i]]);
+      if (most >= kMaxChainDepth) throw SerializationError("chains begin with chains more than 200 deep");
+      height[id] = most + 1;
+      path.pop_back();
+    }
+  }
+}
 
 class Reader {
  public:
@@ -46,6 +159,7 @@ class Reader {
     g.nodes.reserve(num_nodes);
     for (uint32_t i = 0; i < num_nodes; ++i) g.nodes.push_back(node(num_regexes, num_nodes));
     g.root = id(num_nodes);
+    check_chains(g);
     if (at_ != words_.size() || blob_at_ != blob_.size()) throw SerializationError("the data has parts that no grammar owns");
     return g;
   }
@@ -194,14 +308,15 @@ class Reader {
   Node node(uint32_t num_regexes, uint32_t num_nodes) {
     Node n;
     const uint32_t kind = word();
-    if (kind > Node::kElements) throw SerializationError("unknown tag " + std::to_string(kind) + " of a node");
+    if (kind > Node::kChain) throw SerializationError("unknown tag " + std::to_string(kind) + " of a node");
     n.kind = static_cast<Node::Kind>(kind);
     if (n.kind == Node::kTerminal) {
       n.regex = id(num_regexes);
       return n;
     }
-    if (n.kind == Node::kChoice) {
+    if (n.kind == Node::kChoice || n.kind == Node::kChain) {
       n.choices = ids(num_nodes);
+      if (n.kind == Node::kChain && n.choices.empty()) throw SerializationError("a chain has no parts");
       return n;
     }
     uint32_t num_classes = 0;

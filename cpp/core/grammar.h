@@ -63,10 +63,10 @@ struct Pick {
 };
 
 struct Node {
-  enum Kind : uint32_t { kTerminal, kChoice, kMembers, kElements };
+  enum Kind : uint32_t { kTerminal, kChoice, kMembers, kElements, kChain };
   Kind kind{};
   RegexId regex = 0;            // kTerminal
-  std::vector<NodeId> choices;  // kChoice
+  std::vector<NodeId> choices;  // kChoice; kChain: its parts, at least one
   // kMembers
   std::vector<std::string> names;
   std::vector<uint32_t> ranks;
@@ -89,6 +89,7 @@ struct Grammar {
   std::vector<Regex> regexes;
   std::vector<Node> nodes;
   NodeId root = 0;
+  std::vector<bool> nullable;  // which nodes match the empty text; empty where there are no chains
   uint32_t max_whitespace = kNone;
   std::string item_separator;
   std::string key_separator;

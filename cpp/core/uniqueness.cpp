@@ -10,7 +10,8 @@ namespace gd {
 namespace {
 
 bool is_behind_value(FrameKind kind) {
-  return kind == FrameKind::kItemAfter || kind == FrameKind::kMemberAfter || kind == FrameKind::kRootAfter;
+  return kind == FrameKind::kItemAfter || kind == FrameKind::kMemberAfter || kind == FrameKind::kRootAfter ||
+         kind == FrameKind::kPart;
 }
 
 }  // namespace

@@ -109,6 +109,8 @@ uint64_t ValueCounter::values_of_node(NodeId id) {
     case Node::kChoice:
       for (const NodeId choice : n.choices) bound = std::max(bound, values_of_node(choice));
       break;
+    case Node::kChain:  // is no value: never within an array
+      break;
     case Node::kMembers:
     case Node::kElements:
       bound = ways_to_go_on(containers_.initial(id));
@@ -442,6 +444,8 @@ void ValueCounter::list_node(NodeId id, Values& out) {
       listed_.erase(key);
       break;
     }
+    case Node::kChain:  // is no value
+      break;
     case Node::kMembers:
       --own.depth;
       list_objects(containers_.initial(id), ValuePool::kNoValues, false, own);

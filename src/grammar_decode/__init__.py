@@ -11,6 +11,7 @@ gd.apply_token_bitmask_inplace(logits, bitmask)
 """
 
 from grammar_decode.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
+from grammar_decode.chat import MarkerTokens, Reasoning, ToolFormat, compile_chat_request
 from grammar_decode.errors import (
     BitmaskError,
     GenerationError,
@@ -46,18 +47,22 @@ __all__ = [
     "GrammarMatcher",
     "JsonOptions",
     "Limits",
+    "MarkerTokens",
     "MatcherError",
     "ModelError",
     "PatternError",
+    "Reasoning",
     "SchemaError",
     "SchemaTooComplex",
     "SerializationError",
+    "ToolFormat",
     "UnsatisfiableSchema",
     "UnsupportedSchema",
     "Vocabulary",
     "VocabularyError",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
+    "compile_chat_request",
     "compile_choice",
     "compile_json_schema",
     "compile_regex",

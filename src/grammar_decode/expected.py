@@ -28,7 +28,7 @@ def describe(expectations: Iterable[Expectation], next_bytes: bytes, origins: Se
 
 
 def _phrases(kind: str, names: list[bytes], other_names: bool, can_close: bool, next_bytes: bytes) -> list[str]:
-    if kind == "scalar":
+    if kind in ("scalar", "part"):
         return [f"one of the bytes {_show_bytes(next_bytes)}"]
     if kind == "first_item":
         return ["an item", *(["']'"] if can_close else [])]

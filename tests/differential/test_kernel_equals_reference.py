@@ -194,6 +194,15 @@ def test_masks_are_equal_where_terminals_hold_json_punctuation(
     walk(make_pair(grammar, vocabulary), rng, 10)
 
 
+@THOROUGH
+@given(strategies.chains(), random_vocabularies, randoms)
+@unless_refused
+def test_masks_are_equal_along_random_walks_through_chains(
+    grammar: ir.Grammar, vocabulary: TestVocabulary, rng: random.Random
+) -> None:
+    walk(make_pair(grammar, vocabulary), rng, 12)
+
+
 @BRIEF
 @given(strategies.grammars(wild=True), random_vocabularies, randoms)
 @unless_refused

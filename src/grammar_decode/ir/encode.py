@@ -24,7 +24,7 @@ NONE = 0xFFFFFFFF
 
 # Tags. The kernel's reader (cpp/core/grammar.cpp) has the same numbers.
 BYTE_CLASS, CONCATENATION, ALTERNATION, REPETITION, INTERSECTION, COMPLEMENT, LITERAL_SET, AUTOMATON = range(8)
-TERMINAL, CHOICE, MEMBERS, ELEMENTS = range(4)
+TERMINAL, CHOICE, MEMBERS, ELEMENTS, CHAIN = range(5)
 MEMBER, SOME, MOST, HAS, LACKS, COUNT_MIN, COUNT_MAX = range(7)
 FALSE, TRUE, CLAIM, AND, OR = range(5)
 
@@ -134,8 +134,8 @@ class _Writer:
         if isinstance(n, ir.Terminal):
             self.words.extend((TERMINAL, n.regex))
             return
-        if isinstance(n, ir.Choice):
-            self.words.append(CHOICE)
+        if isinstance(n, (ir.Choice, ir.Chain)):
+            self.words.append(CHOICE if isinstance(n, ir.Choice) else CHAIN)
             self.ids(n.nodes)
             return
         if isinstance(n, ir.Members):
@@ -343,6 +343,8 @@ class _Reader:
             return ir.Terminal(self.id(num_regexes))
         if tag == CHOICE:
             return ir.Choice(self.ids(num_nodes))
+        if tag == CHAIN:
+            return ir.Chain(self.ids(num_nodes))
         if tag not in (MEMBERS, ELEMENTS):
             raise SerializationError(f"unknown tag {tag} of a node")
         names: list[bytes] = []

@@ -12,9 +12,10 @@ The language of a node is a set of byte strings:
 * ``Terminal(regex)``: the strings that the regex matches as a whole. Never the empty string.
 * ``Choice(nodes)``: the union.
 * ``Members``: a JSON object. ``Elements``: a JSON array.
+* ``Chain(nodes)``: the concatenation. Chains stand around JSON, never in it: see there.
 
 The language of the grammar is ``ws root ws``, where ``ws`` is a run of at most ``spacing.max_whitespace`` bytes out of
-space, tab, LF, CR.
+space, tab, LF, CR; if the root is a chain, it is that of the root.
 
 Containers: claims, formula, picks
 ----------------------------------
@@ -220,7 +221,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """The text of a scalar: a match of ``regex``, which does not match the empty string."""
+    """The text of a scalar: a match of ``regex``, which does not match the empty string (but see :class:`Chain`)."""
 
     regex: RegexId
 
@@ -282,7 +283,19 @@ class Elements:
     unique: bool = False
 
 
-Node: TypeAlias = Terminal | Choice | Members | Elements
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The nodes one after another, with nothing in between, not even whitespace: text around JSON. At least one.
+
+    If there is a chain at all, the root is one. A chain is reached from the root through chains and choices only (no
+    value of a container is one), and what it begins with does not lead back to it. A part that is a terminal may begin
+    with whitespace, and may match the empty text, as a terminal elsewhere does not.
+    """
+
+    nodes: tuple[NodeId, ...]
+
+
+Node: TypeAlias = Terminal | Choice | Members | Elements | Chain
 
 # ---- the whole ------------------------------------------------------------------------------------------------------
 

@@ -14,9 +14,10 @@ from typing import TypeAlias
 
 from grammar_decode.ir import nodes as ir
 from grammar_decode.reference.containers import ObjectRules, RuleBook
-from grammar_decode.reference.emptiness import nonempty_nodes
+from grammar_decode.reference.emptiness import nonempty_nodes, nullable_nodes
 from grammar_decode.reference.frames import (
     ArrayFrame,
+    ChainFrame,
     DocumentFrame,
     Frame,
     Key,
@@ -50,6 +51,8 @@ class Automaton:
         scalars = Scalars(self.regexes)
         self.nonempty = nonempty_nodes(grammar, self.expressions, self.regexes, scalars)
         self.rules = RuleBook(grammar, self.expressions, self.regexes, self.nonempty)
+        self.nullable = nullable_nodes(grammar, self.expressions, self.regexes)
+        self.is_chain = isinstance(grammar.nodes[grammar.root], ir.Chain)
         self.values = ValueSets(self.rules, scalars)
         self._distinct: dict[Thread, bool] = {}  # whether an array of distinct items can be finished
 
@@ -57,7 +60,9 @@ class Automaton:
         """Before the first byte; dead if no document can be spelled."""
         if self.grammar.root not in self.nonempty:
             return DEAD
-        return frozenset(((DocumentFrame(Phase.BEFORE_VALUE),),))
+        if not self.is_chain:
+            return frozenset(((DocumentFrame(Phase.BEFORE_VALUE),),))
+        return frozenset(self._skipping((DocumentFrame(Phase.AFTER_ENTRY), ChainFrame(self.grammar.root, 0))))
 
     def step(self, configuration: Configuration, byte: int) -> Configuration:
         """After one more byte."""
@@ -65,8 +70,9 @@ class Automaton:
         for thread in configuration:
             for new in self._step_thread(thread, byte):
                 if self._is_live(new):
-                    after.add(new)
-                    after.update(filter(self._is_live, self._ended(new)))
+                    after.update(self._skipping(new))
+                    for ended in filter(self._is_live, self._ended(new)):
+                        after.update(self._skipping(ended))
         return frozenset(after)
 
     def is_accepting(self, configuration: Configuration) -> bool:
@@ -78,6 +84,22 @@ class Automaton:
         top = thread[-1]
         if isinstance(top, TerminalFrame) and self.regexes.nullable(top.rest):
             yield from self._behind(thread[:-1], None if top.text is None else value_of(top.text))
+
+    def _skipping(self, thread: Thread) -> Iterator[Thread]:
+        """The thread, and the threads behind the parts of chains that it may leave out."""
+        yield thread
+        below, top = thread[:-1], thread[-1]
+        if isinstance(top, ChainFrame) and self._chain(top).nodes[top.index] in self.nullable:
+            yield from self._skipping(self._behind_part(below, top))
+
+    def _behind_part(self, below: Thread, top: ChainFrame) -> Thread:
+        is_last = top.index + 1 == len(self._chain(top).nodes)
+        return below if is_last else (*below, replace(top, index=top.index + 1))
+
+    def _chain(self, frame: ChainFrame) -> ir.Chain:
+        node = self.grammar.nodes[frame.node]
+        assert isinstance(node, ir.Chain)
+        return node
 
     def _behind(self, below: Thread, value: Value | None) -> Iterator[Thread]:
         """The thread behind a value, which the container around it remembers if it has to."""
@@ -101,7 +123,10 @@ class Automaton:
             text = None if top.text is None else top.text + bytes((byte,))
             yield (*below, TerminalFrame(self.regexes.derivative(top.rest, byte), text))
             return
-        if byte in WHITESPACE and top.phase in RUNS:
+        if isinstance(top, ChainFrame):
+            yield from self._step_chain(below, top, byte)
+            return
+        if byte in WHITESPACE and top.phase in RUNS and not (isinstance(top, DocumentFrame) and self.is_chain):
             yield from self._step_whitespace(below, top)
         if isinstance(top, ObjectFrame):
             yield from self._step_object(below, top, byte)
@@ -109,6 +134,15 @@ class Automaton:
             yield from self._step_array(below, top, byte)
         elif top.phase is Phase.BEFORE_VALUE:
             yield from self._step_into(self.grammar.root, (DocumentFrame(Phase.AFTER_ENTRY),), byte)
+
+    def _step_chain(self, below: Thread, top: ChainFrame, byte: int) -> Iterator[Thread]:
+        yield from self._step_into(self._chain(top).nodes[top.index], self._behind_part(below, top), byte)
+
+    def _first_parts(self, chain: ir.Chain) -> Iterator[int]:
+        for index, part in enumerate(chain.nodes):
+            yield index
+            if part not in self.nullable:
+                return
 
     def _step_whitespace(self, below: Thread, top: DocumentFrame | ObjectFrame | ArrayFrame) -> Iterator[Thread]:
         if self.spacing.max_whitespace is None:
@@ -138,6 +172,8 @@ class Automaton:
             elif isinstance(node, ir.Elements):
                 items = () if inside_distinct or node.unique else None
                 yield ArrayFrame(current, Phase.START, self.rules.of_array(current).initial, items=items)
+            elif isinstance(node, ir.Chain):
+                yield from (ChainFrame(current, index) for index in self._first_parts(node))
             else:
                 stack.extend(child for child in node.nodes if child not in seen)
                 seen.update(node.nodes)
@@ -240,7 +276,7 @@ class Automaton:
 
     def _is_live_frame(self, top: Frame) -> bool:
         """Whether the text of the frame can be finished, whatever the values are."""
-        if isinstance(top, DocumentFrame):
+        if isinstance(top, (DocumentFrame, ChainFrame)):
             return True
         if isinstance(top, TerminalFrame):
             return not self.regexes.is_empty(top.rest)

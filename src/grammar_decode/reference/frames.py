@@ -39,6 +39,14 @@ class DocumentFrame:
 
 
 @dataclass(frozen=True, slots=True)
+class ChainFrame:
+    """Before a part of a chain."""
+
+    node: ir.NodeId
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class TerminalFrame:
     """Inside a scalar; ``rest`` is what may follow."""
 
@@ -80,7 +88,7 @@ class ArrayFrame:
     items: tuple[Value, ...] | None = None  # the items read
 
 
-Frame: TypeAlias = DocumentFrame | TerminalFrame | ObjectFrame | ArrayFrame
+Frame: TypeAlias = DocumentFrame | ChainFrame | TerminalFrame | ObjectFrame | ArrayFrame
 Thread: TypeAlias = tuple[Frame, ...]
 
 

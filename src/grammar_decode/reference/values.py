@@ -104,7 +104,7 @@ class ValueSets:
         node = self.grammar.nodes[node_id]
         if isinstance(node, ir.Choice):
             yield from node.nodes
-        elif not isinstance(node, ir.Terminal):
+        elif not isinstance(node, (ir.Terminal, ir.Chain)):
             for picks in node.values:
                 yield from (pick.node for pick in picks)
 
