@@ -20,7 +20,7 @@ PACKAGE = ROOT / "src" / "grammar_decode"
 #: `""` stands for the public names.
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "limits": set(),
+    "limits": {"errors"},
     "ir": {"errors"},
     "regex": {"errors", "limits", "ir"},
     "json_schema": {"errors", "limits", "ir", "regex"},

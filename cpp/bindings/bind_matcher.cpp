@@ -21,6 +21,35 @@ namespace nb = nanobind;
 
 namespace {
 
+// An integer of Python, of any size: a token id that no vocabulary has is a MatcherError, however large, and no TypeError.
+struct AnyInteger {
+  int64_t value = 0;
+  bool is_beyond = false;  // of 64 bits
+};
+
+}  // namespace
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<AnyInteger> {
+  NB_TYPE_CASTER(AnyInteger, const_name("int"))
+
+  bool from_python(handle source, uint8_t flags, cleanup_list* cleanup) noexcept {
+    make_caster<int64_t> small;
+    if (small.from_python(source, flags, cleanup)) {
+      value = {small.value, false};
+      return true;
+    }
+    value = {0, true};
+    return PyLong_Check(source.ptr()) != 0;
+  }
+};
+
+}  // namespace nanobind::detail
+
+namespace {
+
 const char* name_of(gd::FrameKind kind) {
   switch (kind) {
     case gd::FrameKind::kTerminal:
@@ -99,17 +128,18 @@ class BitmaskRows {
   nb::ndarray<> array_;
 };
 
-gd::TokenId to_token(int64_t token) {
-  if (token < 0 || token > int64_t{0xFFFFFFFE}) {
-    throw gd::MatcherError("token " + std::to_string(token) + " is out of range");
+gd::TokenId to_token(AnyInteger token) {
+  if (token.is_beyond) throw gd::MatcherError("the token id is out of range: it has more than 64 bits");
+  if (token.value < 0 || token.value > int64_t{0xFFFFFFFE}) {
+    throw gd::MatcherError("token " + std::to_string(token.value) + " is out of range");
   }
-  return static_cast<gd::TokenId>(token);
+  return static_cast<gd::TokenId>(token.value);
 }
 
-std::vector<gd::TokenId> to_tokens(const std::vector<int64_t>& tokens) {
+std::vector<gd::TokenId> to_tokens(const std::vector<AnyInteger>& tokens) {
   std::vector<gd::TokenId> result;
   result.reserve(tokens.size());
-  for (const int64_t token : tokens) result.push_back(to_token(token));
+  for (const AnyInteger token : tokens) result.push_back(to_token(token));
   return result;
 }
 
@@ -213,7 +243,7 @@ void bind_matcher(nb::module_& m) {
       .def(
           "__init__",
           [](Matcher* self, const std::shared_ptr<gd::CompiledGrammar>& grammar, const std::shared_ptr<gd::Vocabulary>& vocabulary,
-             const std::vector<int64_t>& stop_token_ids) {
+             const std::vector<AnyInteger>& stop_token_ids) {
             std::vector<gd::TokenId> stops = to_tokens(stop_token_ids);
             const nb::gil_scoped_release release;
             new (self) Matcher(grammar, vocabulary, std::move(stops));
@@ -232,7 +262,7 @@ void bind_matcher(nb::module_& m) {
           "termination the row holds the stop tokens. Raises BitmaskError.")
       .def(
           "accept_token",
-          [](Matcher& self, int64_t token) {
+          [](Matcher& self, AnyInteger token) {
             const gd::TokenId id = to_token(token);
             const nb::gil_scoped_release release;
             return self.accept_token(id);
@@ -242,7 +272,7 @@ void bind_matcher(nb::module_& m) {
           "vocabulary.")
       .def(
           "accept_tokens",
-          [](Matcher& self, const std::vector<int64_t>& tokens) {
+          [](Matcher& self, const std::vector<AnyInteger>& tokens) {
             const std::vector<gd::TokenId> ids = to_tokens(tokens);
             const nb::gil_scoped_release release;
             return self.accept_tokens(ids);
@@ -250,7 +280,7 @@ void bind_matcher(nb::module_& m) {
           nb::arg("token_ids"))
       .def(
           "validate_tokens",
-          [](Matcher& self, const std::vector<int64_t>& tokens) {
+          [](Matcher& self, const std::vector<AnyInteger>& tokens) {
             const std::vector<gd::TokenId> ids = to_tokens(tokens);
             const nb::gil_scoped_release release;
             return self.validate_tokens(ids);
@@ -258,7 +288,7 @@ void bind_matcher(nb::module_& m) {
           nb::arg("token_ids"))
       .def(
           "fill_draft_bitmasks",
-          [](const Matcher& self, const std::vector<int64_t>& tokens, const std::vector<int64_t>& parents,
+          [](const Matcher& self, const std::vector<AnyInteger>& tokens, const std::vector<int64_t>& parents,
              const nb::object& bitmask, int64_t index) {
             const std::vector<gd::TokenId> drafts = to_tokens(tokens);
             if (parents.size() != drafts.size()) {

@@ -12,17 +12,20 @@ bool is_whitespace(uint8_t byte) { return byte == ' ' || byte == '\t' || byte ==
 
 }  // namespace
 
-Automaton::Automaton(const Grammar& grammar, const ByteSet& alphabet, uint32_t max_states)
+Automaton::Automaton(const Grammar& grammar, const ByteSet& alphabet, const Limits& limits, double seconds)
     : grammar_(grammar),
       alphabet_(alphabet),
-      expressions_(alphabet, max_states),
+      limits_(limits),
+      expressions_(alphabet, limits.max_states, work_),
       regexes_(expressions_.load(grammar)),
-      containers_(grammar, expressions_, regexes_, alphabet, {}),
+      containers_(grammar, expressions_, regexes_, alphabet, limits_),
       has_unique_arrays_(std::any_of(grammar.nodes.begin(), grammar.nodes.end(), [](const Node& n) { return n.unique; })),
       counter_(grammar, expressions_, regexes_, alphabet, containers_, values_),
       uniqueness_(*this, counter_, values_),
       starts_(grammar.nodes.size()) {
+  work_.begin("max_compile_seconds", seconds);
   frames_.push_back({});  // frame 0: no parent
+  depths_.push_back(0);
   intern_patterns({});
   intern_config({});  // kDead
   find_live_nodes();
@@ -105,6 +108,7 @@ void Automaton::settle_live_nodes(const std::vector<bool>& barred) {
     work.pop_back();
     waiting[id] = false;
     try {
+      work_.tick();
       if (barred[id] || containers_.is_live(id) || !compute_live(id)) continue;
     } catch (LimitError& error) {
       error.node = id;
@@ -125,17 +129,47 @@ FrameId Automaton::intern(const Frame& f) {
   uint64_t hash = combine(combine(static_cast<uint64_t>(f.kind), f.sub), f.state);
   hash = combine(combine(hash, f.extra), f.parent);
   const uint32_t next = static_cast<uint32_t>(frames_.size());
+  const uint32_t depth = depth_of(f);
+  make_room(frames_, depths_);
   const FrameId id = frame_index_.find_or_add(hash, next, [&](uint32_t other) { return frames_[other] == f; });
-  if (id == next) frames_.push_back(f);
+  if (id == next) {
+    frames_.push_back(f);
+    depths_.push_back(depth);
+  }
   return id;
+}
+
+// Throws LimitError where the document would be nested too deep.
+uint32_t Automaton::depth_of(const Frame& f) const {
+  if (f.kind == FrameKind::kWatched || f.parent == 0) return 0;
+  const uint32_t depth = depths_[f.parent] + 1;  // of what waits for the innermost container
+  if (depth > limits_.max_document_depth && (f.kind == FrameKind::kObjectOpen || f.kind == FrameKind::kArrayOpen)) {
+    throw LimitError("max_document_depth", "the document has more than " + std::to_string(limits_.max_document_depth) +
+                                               " objects and arrays inside each other");
+  }
+  return depth;
+}
+
+void Automaton::check_size(size_t num_threads) const {
+  if (num_threads > limits_.max_threads) {
+    throw LimitError("max_threads", "the text so far can be read in " + std::to_string(num_threads) + " ways at once; at most " +
+                                        std::to_string(limits_.max_threads) + " are followed");
+  }
+  if (memory_bytes() > limits_.max_memory_bytes) {
+    throw LimitError("max_memory_bytes", "the automaton of one grammar and vocabulary needs more than " +
+                                             std::to_string(limits_.max_memory_bytes) + " bytes");
+  }
 }
 
 ConfigId Automaton::intern_config(std::vector<FrameId> threads) {
   std::sort(threads.begin(), threads.end());
   threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
+  check_size(threads.size());
   uint64_t hash = 23;
   for (const FrameId f : threads) hash = combine(hash, f);
   const uint32_t next = static_cast<uint32_t>(configs_.size());
+  make_room(configs_, steps_, mask_steps_, first_bytes_);
+  threads_.reserve(threads_.size() + threads.size() > threads_.capacity() ? 2 * threads_.size() + threads.size() : 0);
   const ConfigId id = config_index_.find_or_add(hash, next, [&](uint32_t other) {
     return configs_[other].count == threads.size() &&
            std::equal(threads.begin(), threads.end(), threads_.begin() + configs_[other].begin);
@@ -226,6 +260,7 @@ ConfigId Automaton::compute_step(ConfigId c, uint8_t byte, bool for_mask) {
       if (next != kNone) out.push_back(next);
     }
   }
+  work_.tick(1 + out.size());
   const ConfigId next = out.empty() ? kDead : intern_config(std::move(out));
   remember(for_mask ? mask_steps_[c] : steps_[c], byte, next);
   return next;

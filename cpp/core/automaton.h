@@ -18,6 +18,7 @@
 #include "expression.h"
 #include "grammar.h"
 #include "json_value.h"
+#include "limits.h"
 #include "uniqueness.h"
 #include "value_counter.h"
 
@@ -70,7 +71,8 @@ class Automaton {
   static constexpr ConfigId kDead = 0;
 
   // Throws UnsatisfiableError if no document can be finished over `alphabet`, LimitError.
-  Automaton(const Grammar& grammar, const ByteSet& alphabet, uint32_t max_states);
+  // `seconds` of `limits` or less are left for this.
+  Automaton(const Grammar& grammar, const ByteSet& alphabet, const Limits& limits, double seconds);
 
   ConfigId start() const { return start_; }
   bool is_accepting(ConfigId c) const { return configs_[c].accepting; }
@@ -129,6 +131,8 @@ class Automaton {
   bool may_skip_part(const Frame& f) const;  // to the next part: there is one, and this one may be empty
   FrameId intern(const Frame& f);
 
+  Work& work() { return work_; }
+  const Limits& limits() const { return limits_; }
   ExpressionPool& expressions() { return expressions_; }
   Containers& containers() { return containers_; }
   const Grammar& grammar() const { return grammar_; }
@@ -163,6 +167,8 @@ class Automaton {
   void find_live_nodes();
   void settle_live_nodes(const std::vector<bool>& barred);
   bool compute_live(NodeId node);
+  void check_size(size_t num_threads) const;
+  uint32_t depth_of(const Frame& f) const;
   ConfigId intern_config(std::vector<FrameId> threads);
   KeyId intern_key(const KeyPosition& k);
   uint32_t intern_patterns(std::vector<std::pair<uint32_t, ExprId>> list);
@@ -183,6 +189,8 @@ class Automaton {
 
   const Grammar& grammar_;
   ByteSet alphabet_;
+  Limits limits_;
+  Work work_;
   ExpressionPool expressions_;
   std::vector<ExprId> regexes_;
   Containers containers_;
@@ -192,6 +200,7 @@ class Automaton {
   Uniqueness uniqueness_;
   std::vector<std::unique_ptr<Starts>> starts_;
   std::vector<Frame> frames_;
+  std::vector<uint32_t> depths_;  // parallel to frames_: containers that are open there
   HashIndex frame_index_;
   std::vector<KeyPosition> keys_;
   HashIndex key_index_;

@@ -6,14 +6,14 @@
 
 namespace gd {
 
-CompiledGrammar::CompiledGrammar(std::string_view data, uint32_t max_states)
-    : grammar_(std::make_shared<const Grammar>(read_grammar(data))), max_states_(max_states) {}
+CompiledGrammar::CompiledGrammar(std::string_view data, const Limits& limits)
+    : grammar_(std::make_shared<const Grammar>(read_grammar(data))), limits_(limits) {}
 
-bool CompiledGrammar::is_empty() {
+bool CompiledGrammar::is_empty(double seconds) {
   const std::lock_guard lock(mutex_);
   if (spare_ != nullptr || !engines_.empty()) return false;
   try {
-    spare_ = std::make_unique<Automaton>(*grammar_, ByteSet::all(), max_states_);
+    spare_ = std::make_unique<Automaton>(*grammar_, ByteSet::all(), limits_, seconds);
   } catch (const UnsatisfiableError&) {
     return true;
   }
@@ -39,7 +39,7 @@ std::shared_ptr<Engine> CompiledGrammar::engine(const std::shared_ptr<const Voca
   if (spare_ != nullptr && vocabulary->alphabet() == ByteSet::all()) {
     automaton = std::move(spare_);
   } else {
-    automaton = std::make_unique<Automaton>(*grammar_, vocabulary->alphabet(), max_states_);
+    automaton = std::make_unique<Automaton>(*grammar_, vocabulary->alphabet(), limits_, limits_.max_compile_seconds);
   }
   if (engines_.size() == kMaxEngines) engines_.erase(engines_.begin());
   engines_.push_back(std::make_shared<Engine>(grammar_, vocabulary, std::move(automaton)));

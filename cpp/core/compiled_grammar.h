@@ -13,10 +13,10 @@ namespace gd {
 class CompiledGrammar {
  public:
   // Throws SerializationError.
-  CompiledGrammar(std::string_view data, uint32_t max_states);
+  CompiledGrammar(std::string_view data, const Limits& limits);
 
-  // Whether no document at all is in the language.
-  bool is_empty();
+  // Whether no document at all is in the language. `seconds`: what is left of the time to compile. Throws LimitError.
+  bool is_empty(double seconds);
   // Of the engines and automata that were made; the grammar itself is not counted.
   size_t memory_bytes();
   // The engine for this vocabulary: made on first use, and again once it has grown too large. Throws UnsatisfiableError, LimitError.
@@ -26,7 +26,7 @@ class CompiledGrammar {
   static constexpr size_t kMaxEngines = 8;  // vocabularies of one process; the oldest engine is dropped
 
   std::shared_ptr<const Grammar> grammar_;
-  uint32_t max_states_;
+  Limits limits_;
   std::mutex mutex_;
   // Built by is_empty over all bytes; the first vocabulary with all bytes takes it over.
   std::unique_ptr<Automaton> spare_;

@@ -26,6 +26,7 @@ TextPool::TextPool() : texts_{{kEmptyText, 0, 0}, {kFresh, 0, 0}} {}
 TextId TextPool::append(TextId text, uint8_t byte) {
   if (text == kFresh) return kFresh;
   const uint32_t next = static_cast<uint32_t>(texts_.size());
+  make_room(texts_);
   const TextId id = index_.find_or_add(combine(combine(11, text), byte), next,
                                        [&](uint32_t other) { return texts_[other].parent == text && texts_[other].byte == byte; });
   if (id == next) texts_.push_back({text, texts_[text].length + 1, byte});
@@ -55,7 +56,7 @@ std::string TextPool::suffix(TextId text, uint32_t from) const {
 // ---- registers ------------------------------------------------------------------------------------------------------
 
 Containers::Containers(const Grammar& grammar, ExpressionPool& expressions, const std::vector<ExprId>& regexes,
-                       const ByteSet& alphabet, Limits limits)
+                       const ByteSet& alphabet, const Limits& limits)
     : grammar_(grammar),
       expressions_(expressions),
       regexes_(regexes),
@@ -155,6 +156,7 @@ RegisterId Containers::intern(const Register& r) {
   hash = combine(combine(hash, r.count), r.seen);
   hash = combine(combine(hash, r.used), r.formula);
   const uint32_t next = static_cast<uint32_t>(registers_.size());
+  make_room(registers_, satisfiable_, menus_);
   const RegisterId id = register_index_.find_or_add(hash, next, [&](uint32_t other) { return registers_[other] == r; });
   if (id == next) {
     registers_.push_back(r);
@@ -168,6 +170,7 @@ uint32_t Containers::intern_seen(std::vector<uint64_t> bits) {
   uint64_t hash = 19;
   for (const uint64_t word : bits) hash = combine(hash, word);
   const uint32_t next = static_cast<uint32_t>(seen_sets_.size());
+  make_room(seen_sets_);
   const uint32_t id = seen_index_.find_or_add(hash, next, [&](uint32_t other) { return seen_sets_[other] == bits; });
   if (id == next) seen_sets_.push_back(std::move(bits));
   return id;
@@ -236,6 +239,7 @@ Register Containers::advance(const Register& r, ClassId cls, const std::vector<u
     return std::any_of(c.classes.begin(), c.classes.end(), [&](ClassId k) { return is_open(next, k); });
   };
   next.formula = formulas_.map(r.formula, [&](const FormulaPool::Item& item) -> FormulaId {
+    expressions_.work().tick();
     const Claim& c = n.claims[item.claim];
     const bool picked = std::binary_search(claims.begin(), claims.end(), item.claim);
     const auto left = [&](uint32_t count) { return formulas_.claim(item.claim, count); };
@@ -339,6 +343,7 @@ const std::vector<Containers::Entry>& Containers::entries(RegisterId id, ClassId
       sets = formulas_.project(
           r.formula,
           [&](const FormulaPool::Item& item) {
+            expressions_.work().tick();
             const Claim& c = n.claims[item.claim];
             if (c.kind > Claim::kMost || !std::binary_search(c.classes.begin(), c.classes.end(), cls)) {
               return FormulaPool::Relevance::kNone;
@@ -348,6 +353,7 @@ const std::vector<Containers::Entry>& Containers::entries(RegisterId id, ClassId
           limits_.max_picks);
     }
     for (const std::vector<uint32_t>& claims : sets) {
+      expressions_.work().tick(1 + sets.size() / 16);
       const Pick* pick = find_pick(n, cls, claims);
       if (pick == nullptr) continue;
       const Register next = advance(r, cls, claims);
@@ -366,6 +372,7 @@ uint32_t Containers::add_used(uint32_t set, TextId text) {
   uint64_t hash = combine(13, used.size());
   for (const TextId t : used) hash = combine(hash, t);
   const uint32_t next = static_cast<uint32_t>(used_sets_.size());
+  make_room(used_sets_);
   const uint32_t id = used_index_.find_or_add(hash, next, [&](uint32_t other) { return used_sets_[other] == used; });
   if (id == next) {
     used_bytes_ += sizeof(used) + used.capacity() * sizeof(TextId);

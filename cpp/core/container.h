@@ -65,13 +65,8 @@ struct Register {
 
 class Containers {
  public:
-  struct Limits {
-    size_t max_picks = 512;
-    size_t max_search = 200000;  // steps of one search for a way to finish
-  };
-
   Containers(const Grammar& grammar, ExpressionPool& expressions, const std::vector<ExprId>& regexes, const ByteSet& alphabet,
-             Limits limits);
+             const Limits& limits);
 
   // Emptiness of nodes: the owner sets what it finds (least fixed point), then calls freeze(); registers are asked for after.
   bool could_finish(NodeId container);  // with the nodes known to be live so far

@@ -24,6 +24,7 @@ Engine::Engine(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const Voc
 
 ConfigId Engine::advance(ConfigId from, std::string_view bytes, size_t* num_accepted) {
   const std::lock_guard lock(mutex_);
+  begin_work();
   ConfigId c = from;
   size_t n = 0;
   for (; n < bytes.size() && c != Automaton::kDead; ++n) {
@@ -45,6 +46,7 @@ bool Engine::is_accepting(ConfigId c) {
 
 ByteSet Engine::allowed_bytes(ConfigId c) {
   const std::lock_guard lock(mutex_);
+  begin_work();
   ByteSet set;
   for (uint32_t byte = 0; byte < 256; ++byte) {
     if (automaton_->step(c, static_cast<uint8_t>(byte)) != Automaton::kDead) set.insert(static_cast<uint8_t>(byte));
@@ -54,6 +56,7 @@ ByteSet Engine::allowed_bytes(ConfigId c) {
 
 void Engine::fill(ConfigId c, uint32_t* mask) {
   const std::lock_guard lock(mutex_);
+  begin_work();
   const ConfigId alike = automaton_->forget_texts(c);
   fill_remembered(alike, mask);
   if (alike == c) return;
@@ -83,6 +86,8 @@ void Engine::fill_remembered(ConfigId c, uint32_t* mask) {
   kept->settle(mask, num_words);
   remember(memo_, c, std::shared_ptr<const MaskPlan>(kept), kept->memory_bytes(), kept->held_bytes());
 }
+
+void Engine::begin_work() { automaton_->work().begin("max_mask_seconds", automaton_->limits().max_mask_seconds); }
 
 void Engine::age() {
   memo_.age();
@@ -360,6 +365,7 @@ void Engine::walk_range(const Trie& trie, uint32_t begin, uint32_t end, uint32_t
 
 std::vector<Engine::Expectation> Engine::expectations(ConfigId c) {
   const std::lock_guard lock(mutex_);
+  begin_work();
   constexpr size_t kMaxNames = 20;
   Containers& containers = automaton_->containers();
   std::vector<Expectation> result;
@@ -427,9 +433,9 @@ void Engine::set_memo_limit(size_t bytes) {
 }
 
 bool Engine::is_full() {
-  constexpr size_t kMostBytes = size_t{96} << 20;
   const std::lock_guard lock(mutex_);
-  return automaton_->is_nearly_full() || automaton_->memory_bytes() > kMostBytes;
+  const size_t most_bytes = automaton_->limits().max_memory_bytes / 8 * 3;  // of the limit: 96 MiB by default
+  return automaton_->is_nearly_full() || automaton_->memory_bytes() > most_bytes;
 }
 
 size_t Engine::memory_bytes() {

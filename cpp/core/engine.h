@@ -124,6 +124,7 @@ class Engine {
     if (budget_.make_room(cost, [&] { age(); })) cache.add(key, value, cost, held_bytes);
   }
   void age();
+  void begin_work();  // of one call: its time runs from here
 
   std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<const Vocabulary> vocabulary_;

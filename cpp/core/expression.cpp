@@ -18,8 +18,8 @@ constexpr uint64_t kMaxSearchWork = 30'000'000;
 
 }  // namespace
 
-ExpressionPool::ExpressionPool(const ByteSet& alphabet, uint32_t max_states)
-    : alphabet_(alphabet), full_alphabet_(alphabet == ByteSet::all()), max_states_(max_states) {
+ExpressionPool::ExpressionPool(const ByteSet& alphabet, uint32_t max_states, Work& work)
+    : alphabet_(alphabet), full_alphabet_(alphabet == ByteSet::all()), max_states_(max_states), work_(work) {
   Expr empty{};
   empty.kind = Kind::kConstant;
   empty.nonempty = Tri::kNo;
@@ -44,6 +44,7 @@ ExpressionPool::ExpressionPool(const ByteSet& alphabet, uint32_t max_states)
 
 ExprId ExpressionPool::intern(const Expr& e, uint64_t hash) {
   const uint32_t next = static_cast<uint32_t>(exprs_.size());
+  make_room(exprs_, rows_, hashes_);
   const ExprId id = index_.find_or_add(hash, next, [&](uint32_t other) {
     const Expr& o = exprs_[other];
     if (o.kind != e.kind || o.b != e.b) return false;
@@ -66,6 +67,7 @@ ExprId ExpressionPool::make_class(const ByteSet& set) {
   uint64_t hash = 7;
   for (const uint64_t word : set.words) hash = combine(hash, word);
   const uint32_t next = static_cast<uint32_t>(sets_.size());
+  make_room(sets_);
   const uint32_t index = set_index_.find_or_add(hash, next, [&](uint32_t other) { return sets_[other] == set; });
   if (index == next) sets_.push_back(set);
   Expr e{};
@@ -295,7 +297,8 @@ std::vector<ExprId> ExpressionPool::load(const Grammar& grammar) {
 }
 
 ExprId ExpressionPool::derivative(ExprId id, uint8_t byte) {
-  ++work_;
+  ++num_derivatives_;
+  work_.tick();
   const Expr e = exprs_[id];  // a copy: the table grows below
   switch (e.kind) {
     case Kind::kConstant:
@@ -435,8 +438,7 @@ void ExpressionPool::refine(ExprId id, std::array<uint16_t, 256>& classes, uint3
 // Called before a state is worked on, never in the middle: what is interned stays whole.
 void ExpressionPool::check_size() const {
   if (exprs_.size() < max_states_) return;
-  throw LimitError("max_states", "the automaton needs more than " + std::to_string(max_states_) +
-                                     " states; simplify the pattern or raise Limits.max_states");
+  throw LimitError("max_states", "the automaton needs more than " + std::to_string(max_states_) + " states");
 }
 
 const ExprId* ExpressionPool::build_row(ExprId id) {
@@ -532,12 +534,12 @@ bool ExpressionPool::search_nonempty(ExprId start) {
   using Entry = std::pair<uint32_t, uint32_t>;  // conjuncts that ask for something, index in `reached`
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
   queue.emplace(wanting(start), 0);
-  const uint64_t most_work = work_ + kMaxSearchWork;
+  const uint64_t most_work = num_derivatives_ + kMaxSearchWork;
   while (!queue.empty()) {
     check_size();
-    if (reached.size() > kMaxSearch || work_ > most_work) {
+    if (reached.size() > kMaxSearch || num_derivatives_ > most_work) {
       throw LimitError("max_states", "it takes too long to decide whether patterns exclude each other (" +
-                                         std::to_string(reached.size()) + " states); simplify those that hold together");
+                                         std::to_string(reached.size()) + " states)");
     }
     const uint32_t head = queue.top().second;
     queue.pop();

@@ -17,6 +17,7 @@
 #include "byte_set.h"
 #include "grammar.h"
 #include "hashing.h"
+#include "limits.h"
 
 namespace gd {
 
@@ -29,8 +30,8 @@ class ExpressionPool {
   static constexpr ExprId kAny = 2;      // every byte string
 
   // `alphabet`: the bytes that completions may use (those that are tokens by themselves). Emptiness is relative to
-  // it; steps may consume any byte. `max_states` bounds the expressions; passing it throws LimitError.
-  ExpressionPool(const ByteSet& alphabet, uint32_t max_states);
+  // it; steps may consume any byte. `max_states` bounds the expressions; passing it throws LimitError. `work` is told of every step.
+  ExpressionPool(const ByteSet& alphabet, uint32_t max_states, Work& work);
 
   // Translates the grammar's regexes; result[i] is the expression of regexes[i]. The grammar must outlive the pool
   // (literal sets are referred to, not copied).
@@ -100,6 +101,7 @@ class ExpressionPool {
 
   size_t memory_bytes() const { return memory_bytes_ + index_.memory_bytes(); }
   bool is_nearly_full() const { return exprs_.size() > max_states_ / 4 * 3; }
+  Work& work() { return work_; }
   uint32_t num_states() const { return static_cast<uint32_t>(exprs_.size()); }
 
  private:
@@ -160,6 +162,7 @@ class ExpressionPool {
   ByteSet alphabet_;
   bool full_alphabet_;
   uint32_t max_states_;
+  Work& work_;
   std::vector<Expr> exprs_;
   std::vector<std::unique_ptr<Row>> rows_;  // parallel to exprs_
   std::vector<Hash128> hashes_;             // parallel to exprs_, valid where has_hash
@@ -175,7 +178,7 @@ class ExpressionPool {
   std::unordered_map<ExprId, GroupSet> explored_covers_, steady_covers_, unit_characters_, repeatable_characters_;
   std::vector<uint64_t> string_counts_;  // parallel to exprs_, grown on demand; 0 = unknown
   size_t memory_bytes_ = 0;
-  uint64_t work_ = 0;  // terms that derivatives were taken of
+  uint64_t num_derivatives_ = 0;  // terms that derivatives were taken of
 };
 
 }  // namespace gd

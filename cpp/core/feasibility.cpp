@@ -71,9 +71,10 @@ bool Containers::satisfiable(RegisterId id) {
 }
 
 void Containers::spend(size_t& steps) const {
+  expressions_.work().tick();
   if (++steps > limits_.max_search) {
-    throw LimitError("max_formula", "deciding whether an object or array can still be finished takes more than " +
-                                        std::to_string(limits_.max_search) + " steps; simplify its alternatives");
+    throw LimitError("max_search", "deciding whether an object or array can still be finished takes more than " +
+                                       std::to_string(limits_.max_search) + " steps");
   }
 }
 
@@ -95,6 +96,7 @@ struct Containers::Goal {
 bool Containers::satisfiable(const Register& r) {
   if (r.formula == FormulaPool::kFalse) return false;
   const Node& n = grammar_.nodes[r.node];
+  expressions_.work().tick(1 + n.num_classes() / 32);
   const Info& i = info(r.node);
   Goal goal;
   goal.minimum = n.min_count > r.count && i.counts ? n.min_count - r.count : 0;
@@ -115,6 +117,7 @@ bool Containers::satisfiable(const Register& r) {
 
 // What the facts of `goal` say of a formula: kYes it holds already, kNo it can't hold any more, kOpen neither.
 Containers::Verdict Containers::judge(const Register& r, FormulaId f, const Goal& goal) {
+  expressions_.work().tick();
   const FormulaPool::Item& item = formulas_[f];
   switch (item.kind) {
     case FormulaNode::kFalse:
@@ -351,7 +354,7 @@ bool Containers::fill_object(const Register& r, Goal& goal, std::vector<ClassId>
   }
   const bool is_short = goal.is_short();
   if (!is_short && goal.minimum == 0) return true;
-  if (spent.size() > 2000) throw LimitError("max_formula", "an object with alternatives needs more than 2,000 members");
+  if (spent.size() > 2000) throw LimitError("max_search", "an object with alternatives needs more than 2,000 members");
   for (ClassId cls = 0; cls < n.num_classes(); ++cls) {
     const auto times = static_cast<uint64_t>(std::count(spent.begin(), spent.end(), cls));
     if (cls >= n.names.size()) {
@@ -380,7 +383,7 @@ bool Containers::fill_object(const Register& r, Goal& goal, std::vector<ClassId>
 
 bool Containers::fill_array(const Register& r, Goal& goal, uint64_t index, uint32_t depth, size_t& steps) {
   const Node& n = grammar_.nodes[r.node];
-  if (depth > 2000) throw LimitError("max_formula", "an array with alternatives needs more than 2,000 items");
+  if (depth > 2000) throw LimitError("max_search", "an array with alternatives needs more than 2,000 items");
   for (;;) {
     spend(steps);
     if (!goal.is_short() && goal.minimum == 0) return true;

@@ -19,6 +19,7 @@ FormulaId FormulaPool::intern(Item item) {
   uint64_t hash = combine(combine(static_cast<uint64_t>(item.kind), item.claim), item.count);
   for (const FormulaId part : item.parts) hash = combine(hash, part);
   const uint32_t next = static_cast<uint32_t>(items_.size());
+  make_room(items_);
   const FormulaId id = index_.find_or_add(hash, next, [&](uint32_t other) {
     const Item& o = items_[other];
     return o.kind == item.kind && o.claim == item.claim && o.count == item.count && o.parts == item.parts;

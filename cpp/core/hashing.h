@@ -45,6 +45,16 @@ struct Hash128Hasher {
   size_t operator()(const Hash128& hash) const { return static_cast<size_t>(hash.low); }
 };
 
+// Room for one more element in each of the tables. Called before find_or_add, so that where memory runs out the index has no id that its
+// table lacks: appending what was found to be new can't fail then.
+template <class... Tables>
+void make_room(Tables&... tables) {
+  const auto grow = [](auto& table) {
+    if (table.size() == table.capacity()) table.reserve(table.size() < 8 ? 16 : 2 * table.size());
+  };
+  (grow(tables), ...);
+}
+
 // Open addressing from a hash to an id in somebody else's table. The table holds the values; this holds only (hash, id).
 // find_or_add returns the id of an equal value, or adds `next_id` and returns it. Amortised O(1).
 class HashIndex {

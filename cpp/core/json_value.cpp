@@ -185,6 +185,7 @@ ValueId ValuePool::intern(Value value) {
   content.feed_bytes(value.text.data(), value.text.size());
   for (const ValueId part : value.parts) content.feed(part);
   const uint32_t next = static_cast<uint32_t>(values_.size());
+  make_room(values_);
   const ValueId id = index_.find_or_add(content.low, next, [&](uint32_t other) { return values_[other] == value; });
   if (id == next) {
     memory_bytes_ += sizeof(Value) + value.text.capacity() + value.parts.capacity() * sizeof(ValueId);
@@ -197,6 +198,7 @@ ListId ValuePool::intern_list(std::vector<ValueId> list) {
   uint64_t hash = combine(37, list.size());
   for (const ValueId value : list) hash = combine(hash, value);
   const uint32_t next = static_cast<uint32_t>(lists_.size());
+  make_room(lists_);
   const ListId id = list_index_.find_or_add(hash, next, [&](uint32_t other) { return lists_[other] == list; });
   if (id == next) {
     memory_bytes_ += sizeof(list) + list.capacity() * sizeof(ValueId);

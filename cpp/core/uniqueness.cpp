@@ -26,6 +26,7 @@ LevelId Uniqueness::intern(const Level& level) {
   hash = combine(combine(combine(hash, level.below), level.parent), level.values);
   hash = combine(combine(combine(hash, level.used), level.candidates), level.key + (uint64_t{level.unknown} << 32));
   const uint32_t next = static_cast<uint32_t>(levels_.size());
+  make_room(levels_);
   const LevelId id = index_.find_or_add(hash, next, [&](uint32_t other) { return levels_[other] == level; });
   if (id == next) levels_.push_back(level);
   return id;
@@ -540,7 +541,7 @@ bool Uniqueness::search_completion(const Watch& w, const Chain& places) {
     if (!found.list.empty()) return true;
     if (found.complete) return false;
   }
-  throw LimitError("max_formula", "whether an array with uniqueItems can still be finished takes too long to decide");
+  throw LimitError("max_search", "whether an array with uniqueItems can still be finished takes too long to decide");
 }
 
 }  // namespace gd

@@ -44,9 +44,10 @@ ValueCounter::ValueCounter(const Grammar& grammar, ExpressionPool& expressions, 
 }
 
 void ValueCounter::spend() {
+  expressions_.work().tick();
   if (++steps_ > kMostSteps) {
-    throw LimitError("max_formula", "deciding whether distinct items are left takes more than " + std::to_string(kMostSteps) +
-                                        " steps; simplify the items of the array with uniqueItems");
+    throw LimitError("max_search", "deciding whether distinct items are left takes more than " + std::to_string(kMostSteps) +
+                                       " steps; simplify the items of the array with uniqueItems");
   }
 }
 
@@ -222,7 +223,7 @@ std::vector<ValueId> ValueCounter::domain(NodeId node, const std::vector<ValueId
       if (!ValuePool::contains(used, value)) free.push_back(value);
     }
     if (found.complete || free.size() >= enough) return free;
-    if (is_last) throw LimitError("max_formula", "the items of an array with uniqueItems have values that can't be listed");
+    if (is_last) throw LimitError("max_search", "the items of an array with uniqueItems have values that can't be listed");
   }
 }
 

@@ -41,9 +41,20 @@ class Vocabulary:
 class Grammar:
     """A grammar read from its byte format, and its engines. Thread-safe."""
 
-    def __init__(self, data: bytes, max_states: int = 500000) -> None: ...
-    def is_empty(self) -> bool:
-        """Whether no document is in the language."""
+    def __init__(
+        self,
+        data: bytes,
+        max_states: int = ...,
+        max_picks: int = ...,
+        max_search: int = ...,
+        max_threads: int = ...,
+        max_document_depth: int = ...,
+        max_memory_bytes: int = ...,
+        max_compile_seconds: float = ...,
+        max_mask_seconds: float = ...,
+    ) -> None: ...
+    def is_empty(self, seconds: float = ...) -> bool:
+        """Whether no document is in the language. `seconds`: what is left of the time to compile."""
 
     def memory_bytes(self) -> int:
         """Bytes of what was made for masks so far, for all vocabularies."""

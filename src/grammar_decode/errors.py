@@ -18,9 +18,21 @@ A token that the grammar does not allow is not an error: ``accept_token`` return
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class GrammarDecodeError(ValueError):
-    """Base of every error that this package raises on purpose."""
+    """Base of every error that this package raises on purpose. All of them pickle, for pools of processes."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(cls: type[GrammarDecodeError], args: tuple[Any, ...], fields: dict[str, Any]) -> GrammarDecodeError:
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
 
 
 class SchemaError(GrammarDecodeError):
@@ -49,16 +61,33 @@ class UnsatisfiableSchema(SchemaError):
 
 
 class SchemaTooComplex(SchemaError):
-    """A work limit was passed while compiling; ``limit`` is the name of the field of ``Limits``.
+    """A work limit was passed, while compiling or later; ``limit`` is the name of the field of ``Limits``.
 
-    ``node`` is the node of the grammar that was worked on, where the kernel knows it.
+    ``needed`` is how much would have been needed, where that is known. ``node`` is the node of the grammar that was
+    worked on, where the kernel knows it.
     """
 
     node: int | None = None
 
-    def __init__(self, message: str, *, limit: str, location: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        limit: str,
+        needed: int | None = None,
+        location: str | None = None,
+        hint: str | None = None,
+    ) -> None:
         self.limit = limit
+        self.needed = needed
+        hint = hint or f"Simplify the schema, or raise Limits.{limit} if you trust it."
         super().__init__(message, location=location, hint=hint)
+
+    def at(self, location: str) -> SchemaTooComplex:
+        """The same error with a location, where it has none."""
+        if self.location is not None:
+            return self
+        return SchemaTooComplex(self.message, limit=self.limit, needed=self.needed, location=location, hint=self.hint)
 
 
 class PatternError(GrammarDecodeError):

@@ -19,7 +19,7 @@ from grammar_decode.ir.encode import decode
 from grammar_decode.json_schema.compile import compile_encoded, compile_schema, location_of_node
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.json_schema.report import Report
-from grammar_decode.limits import Limits
+from grammar_decode.limits import Limits, Work
 from grammar_decode.typed import is_type, schema_of
 
 T = TypeVar("T")
@@ -51,7 +51,17 @@ class Grammar:
         self._ir: ir.Grammar | None = None
         self.limits = limits
         self._origins = origins
-        self._core_grammar = _core.Grammar(encoded, limits.max_states)
+        self._core_grammar = _core.Grammar(
+            encoded,
+            max_states=limits.max_states,
+            max_picks=limits.max_picks,
+            max_search=limits.max_search,
+            max_threads=limits.max_threads,
+            max_document_depth=limits.max_document_depth,
+            max_memory_bytes=limits.max_memory_bytes,
+            max_compile_seconds=limits.max_compile_seconds,
+            max_mask_seconds=limits.max_mask_seconds,
+        )
 
     @property
     def report(self) -> Report:
@@ -175,14 +185,15 @@ def compile_json_schema(
     options = _checked("options", options, JsonOptions) or _OPTIONS
     limits = _checked("limits", limits, Limits) or _LIMITS
     if isinstance(schema, (str, bytes, bytearray)):
+        _check_size(len(schema), limits)
         schema = _parse(schema)
     elif not isinstance(schema, (dict, bool)) and is_type(schema):
         schema = schema_of(schema)
     resources = dict(resources or {})
-    if cache is None:
-        return _compiled(schema, options, resources, limits)
     content = content_of((schema, resources))
-    if content is None:
+    if content is not None:
+        _check_size(len(content), limits)
+    if cache is None or content is None:
         return _compiled(schema, options, resources, limits)
     key = (content, options, limits)
     grammar = cache.get(key)
@@ -196,6 +207,7 @@ def _compiled(
     schema: Any, options: JsonOptions, resources: dict[str, Any], limits: Limits, content: bytes | None = None
 ) -> Grammar:
     """The grammar. ``content`` is what the cache knows the schema and the resources by."""
+    work = Work(limits)
     # The schema may be changed before somebody else asks for the report.
     told = partial(_told, (schema, resources) if content is None else content, options, limits)
     encoded = None if resources else compile_everyday(schema, options, limits)
@@ -203,17 +215,19 @@ def _compiled(
         grammar = Grammar(encoded, Report(lambda: told()[1]), lambda: told()[0].origins, limits)
     else:
         try:
-            compiled = compile_encoded(schema, options, resources, limits)
+            compiled = compile_encoded(schema, options, resources, limits, work)
         except (AttributeError, TypeError):
             _find_foreign(schema)  # what json.loads never makes; not looked for in every schema
             raise
         report = compiled.report if content is None else Report(lambda: told()[1])
         grammar = Grammar(compiled.encoded, report, compiled.origins, limits)
     try:
-        is_empty = grammar._core_grammar.is_empty()
+        is_empty = grammar._core_grammar.is_empty(work.seconds_left())
     except SchemaTooComplex as error:
-        location = location_of_node(error.node, schema, options, resources, limits)
-        raise SchemaTooComplex(error.message, limit=error.limit, location=location) from None
+        location = "#"
+        if error.node is not None and error.limit != "max_compile_seconds":  # which finding out would take again
+            location = location_of_node(error.node, schema, options, resources, limits)
+        raise error.at(location) from None
     if is_empty:
         raise UnsatisfiableSchema(
             "the schema is unsatisfiable: no JSON document matches it",
@@ -249,11 +263,23 @@ def _find_foreign(schema: Any) -> None:
             stack.extend((f"{location}/{index}", inner) for index, inner in enumerate(value))
 
 
+def _check_size(size: int, limits: Limits) -> None:
+    if size > limits.max_schema_bytes:
+        raise SchemaTooComplex(
+            f"the schema has {size} bytes; at most {limits.max_schema_bytes} are read",
+            limit="max_schema_bytes",
+            needed=size,
+            location="#",
+        )
+
+
 def _parse(text: str | bytes | bytearray) -> Any:
     try:
         schema = json.loads(text)
     except RecursionError:
-        raise SchemaError("the schema is nested too deeply to be read as JSON") from None
+        raise SchemaTooComplex(
+            "the text of the schema is nested too deeply to be read as JSON", limit="max_nesting", location="#"
+        ) from None
     except ValueError as error:
         raise SchemaError(
             f"the schema is not JSON: {error}.", hint="Pass a dict, or the text of a JSON document."

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from grammar_decode.errors import PatternError, UnsatisfiableSchema
+from grammar_decode.errors import PatternError, SchemaTooComplex, UnsatisfiableSchema
 from grammar_decode.grammar import Grammar
 from grammar_decode.ir.build import Builder
 from grammar_decode.ir.encode import encode
 from grammar_decode.ir.nodes import RegexId, Spacing, Terminal
 from grammar_decode.json_schema.report import Report
-from grammar_decode.limits import Limits
+from grammar_decode.limits import Limits, Work
 from grammar_decode.regex import full_match_language
 from grammar_decode.regex.charset import utf8
 
@@ -32,9 +32,17 @@ def compile_regex(pattern: str, *, limits: Limits | None = None) -> Grammar:
         raise TypeError(f"the pattern must be a string, not {type(pattern).__name__}")
     limits = limits or Limits()
     builder = Builder(_NO_SPACING)
+    work = Work(limits)
+    builder.watch = work
+    if len(pattern) > limits.max_pattern:
+        raise SchemaTooComplex(
+            f"the pattern has {len(pattern)} characters; at most {limits.max_pattern} are supported",
+            limit="max_pattern",
+            needed=len(pattern),
+        )
     language = full_match_language(builder, pattern, lambda cs: utf8(builder, cs), max_depth=limits.max_depth)
     grammar = _grammar(builder, language, limits)
-    if grammar._core_grammar.is_empty():
+    if grammar._core_grammar.is_empty(work.seconds_left()):
         raise PatternError("no text matches, the empty one left out", pattern=pattern, offset=0)
     return grammar
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from grammar_decode.ir.nodes import (
     Alternation,
@@ -33,6 +34,17 @@ from grammar_decode.ir.nodes import (
 )
 
 ALL_BYTES = (1 << 256) - 1
+_EVERY = 0xFF  # each 256th is told to `watch`
+
+
+class Watch(Protocol):
+    """Who bounds the work of a builder."""
+
+    def regexes(self, count: int) -> None:
+        """The builder has so many regular expressions."""
+
+    def tick(self, steps: int) -> None:
+        """So many steps, of about a microsecond, come next."""
 
 
 class Builder:
@@ -44,6 +56,8 @@ class Builder:
 
     def __init__(self, spacing: Spacing | None = None, like: Builder | None = None) -> None:
         self.spacing = spacing or Spacing()
+        #: Told of the work that is done; may raise where it is too much.
+        self.watch: Watch | None = None
         self.regexes: list[Regex] = like.regexes.copy() if like else []
         # By their contents, the frequent kinds apart: a node is made, and hashed, only where it is new.
         self._byte_classes: dict[int, RegexId] = like._byte_classes.copy() if like else {}
@@ -60,7 +74,10 @@ class Builder:
 
     def _new(self, regex: Regex) -> RegexId:
         self.regexes.append(regex)
-        return len(self.regexes) - 1
+        count = len(self.regexes)
+        if not count & _EVERY and self.watch is not None:
+            self.watch.regexes(count)
+        return count - 1
 
     def _other(self, regex: Intersection | Complement | LiteralSet | Automaton) -> RegexId:
         known = self._others.get(regex)
@@ -214,6 +231,8 @@ class Builder:
         expression would be far larger; everything else is better off as an expression, whose states the engines share.
         """
         final = set(accepting)
+        if self.watch is not None:
+            self.watch.tick(8 * len(transitions))
         before: list[list[int]] = [[] for _ in transitions]
         for state, row in enumerate(transitions):
             for target in row.values():

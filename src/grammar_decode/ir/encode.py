@@ -39,7 +39,9 @@ class _Writer:
 
     def minimum(self, value: int) -> None:
         if value >= NONE:
-            raise UnsupportedSchema(f"a minimum of {value:.4g} entries or characters is not supported")
+            raise UnsupportedSchema(
+                f"a minimum of about 2^{value.bit_length() - 1} entries or characters is not supported"
+            )
         self.words.append(value)
 
     def ids(self, ids: tuple[int, ...]) -> None:

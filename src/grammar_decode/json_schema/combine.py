@@ -53,7 +53,7 @@ from grammar_decode.json_schema.read import (
 )
 from grammar_decode.json_schema.scalars import Numbers, truths
 from grammar_decode.json_schema.strings import Strings
-from grammar_decode.limits import Limits
+from grammar_decode.limits import Work
 
 #: How deep inside a value a contradiction is looked for: discriminators are near the surface.
 CONTRADICTION_DEPTH = 6
@@ -80,14 +80,21 @@ class Combiner:
     """The formulas of one compilation."""
 
     def __init__(
-        self, document: Document, reader: Reader, formulas: Formulas, strings: Strings, numbers: Numbers, limits: Limits
+        self,
+        document: Document,
+        reader: Reader,
+        formulas: Formulas,
+        strings: Strings,
+        numbers: Numbers,
+        work: Work,
     ) -> None:
         self.document = document
         self.reader = reader
         self.formulas = formulas
         self.strings = strings
         self.numbers = numbers
-        self.limits = limits
+        self.limits = work.limits
+        self.work = work
         self._formulas: dict[tuple[int, int], Formula] = {}  # by type and schema number
         self._under_way: set[tuple[int, int]] = set()
         self._nothing: dict[Conjunction, bool] = {}
@@ -128,6 +135,7 @@ class Combiner:
 
     def conjunction(self, json_type: int, literals: Sequence[Literal]) -> Formula:
         """What all of the literals say of values of the type."""
+        self.work.tick(1 + len(literals))
         parts = []
         for literal in literals:
             part = self.formula(json_type, literal)
@@ -222,6 +230,7 @@ class Combiner:
     def _evaluated(self, json_type: int, number: int, reading: Reading) -> Formula:
         if not reading.types & json_type:
             return FALSE
+        self.work.tick(10)
         result = self.formulas.conjunction([self._value(part, json_type) for part in reading.of_type(json_type)])
         if self.formulas.size(result) > MOST_TIMES_TOO_LARGE * self.limits.max_formula:
             raise SchemaTooComplex(
@@ -265,6 +274,7 @@ class Combiner:
         ways = []
         for i, branch in enumerate([tied[i] for i in kept]):
             others = []
+            self.work.tick(8 * len(live))
             for j, other in enumerate(live):
                 exclude = j == i or (tags is not None and _tell_apart(tags[i], tags[j]))
                 if not exclude and self._overlap(json_type, branch, other):

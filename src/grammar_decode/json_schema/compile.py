@@ -12,7 +12,7 @@ from grammar_decode.json_schema.document import Document, NeedsDynamicScope, par
 from grammar_decode.json_schema.lower import Lowering
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.json_schema.report import Report, Reporter
-from grammar_decode.limits import Limits
+from grammar_decode.limits import Limits, Work
 
 _OPTIONS = JsonOptions()
 _LIMITS = Limits()
@@ -48,9 +48,10 @@ def compile_encoded(
     options: JsonOptions | None = None,
     resources: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
+    work: Work | None = None,
 ) -> Compiled:
     """The same in the byte format of the IR, which is made faster where the grammar itself is not needed."""
-    lowering, grammar, report = _compiled(schema, options, resources, limits)
+    lowering, grammar, report = _compiled(schema, options, resources, limits, work)
     encoded = encode(grammar, lowering.seed.beginning)
     lowering.dismantle()
     return Compiled(encoded, grammar.origins, report)
@@ -71,16 +72,22 @@ def location_of_node(
 
 
 def _compiled(
-    schema: Any, options: JsonOptions | None, resources: Mapping[str, Any] | None, limits: Limits | None
+    schema: Any,
+    options: JsonOptions | None,
+    resources: Mapping[str, Any] | None,
+    limits: Limits | None,
+    work: Work | None = None,
 ) -> tuple[Lowering, Grammar, Report]:
     options = options or _OPTIONS
     limits = limits or _LIMITS
     if isinstance(schema, (str, bytes)):
         schema = parse_json(schema)
     try:
-        lowering, root = _lowered(schema, options, resources, limits)
+        lowering, root = _lowered(schema, options, resources, limits, work or Work(limits))
     except RecursionError:
-        raise SchemaTooComplex("the schema is nested too deeply", limit="max_depth") from None
+        raise SchemaTooComplex("the schema is nested too deeply", limit="max_depth", location="#") from None
+    except SchemaTooComplex as error:
+        raise error.at("#") from None
     if root is None:
         raise UnsatisfiableSchema("the schema is unsatisfiable: its keywords exclude every value", location="#")
     schemas, constants = lowering.document.schemas, lowering.document.constant_scope
@@ -90,11 +97,11 @@ def _compiled(
 
 
 def _lowered(
-    schema: Any, options: JsonOptions, resources: Mapping[str, Any] | None, limits: Limits
+    schema: Any, options: JsonOptions, resources: Mapping[str, Any] | None, limits: Limits, work: Work
 ) -> tuple[Lowering, NodeId | None]:
     for dynamic in (False, True):
         document = Document(schema, resources, dynamic=dynamic, max_nesting=limits.max_nesting)
-        lowering = Lowering(document, options, limits)
+        lowering = Lowering(document, options, limits, work)
         try:
             return lowering, lowering.root()
         except NeedsDynamicScope:

@@ -39,10 +39,12 @@ from grammar_decode.json_schema.claims import (
     Truth,
     Unique,
 )
+from grammar_decode.limits import Work
 
 Formula: TypeAlias = int
 FALSE: Formula = 0
 TRUE: Formula = 1
+_EVERY = 0xFF  # for each 256th formula, the work is told
 
 
 class And(NamedTuple):
@@ -63,7 +65,8 @@ Record: TypeAlias = And | Or | Claim | bool
 class Formulas:
     """The table of one compilation. ``records[f]`` is what formula ``f`` is."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: Work | None = None) -> None:
+        self.work = work
         self.records: list[Record] = [False, True]
         self._ids: dict[tuple[type, Record], Formula] = {}
         self._sizes: dict[Formula, int] = {}
@@ -75,6 +78,8 @@ class Formulas:
         if known is None:
             known = self._ids[key] = len(self.records)
             self.records.append(record)
+            if not known & _EVERY and self.work is not None:
+                self.work.tick(_EVERY)
         return known
 
     # ---- connectives ----

@@ -36,7 +36,7 @@ from grammar_decode.json_schema.read import Expression, Reader
 from grammar_decode.json_schema.scalars import Numbers, truths
 from grammar_decode.json_schema.seed import Seed
 from grammar_decode.json_schema.strings import Strings
-from grammar_decode.limits import Limits
+from grammar_decode.limits import Limits, Work
 
 SCALARS = (NULL, BOOLEAN, NUMBER, STRING)
 CONTAINERS = (OBJECT, ARRAY)
@@ -46,16 +46,18 @@ _BOOLEANS = ((), (b"false",), (b"true",), (b"false", b"true"))
 class Lowering:
     """One compilation: document in, nodes of the builder out."""
 
-    def __init__(self, document: Document, options: JsonOptions, limits: Limits) -> None:
+    def __init__(self, document: Document, options: JsonOptions, limits: Limits, work: Work | None = None) -> None:
         self.seed = seed = Seed.planted(options.escapes, options.numbers, options.spacing)
         self.document = document
         self.builder = seed.builder
+        self.work = work or Work(limits)
+        self.builder.watch = self.work
         self.limits = limits
-        self.formulas = Formulas()
-        self.reader = Reader(document, self.formulas, options)
+        self.formulas = Formulas(self.work)
+        self.reader = Reader(document, self.formulas, options, limits)
         self.strings = Strings(seed, self.formulas, self.reader)
         self.numbers = Numbers(seed, self.formulas, self.reader)
-        self.combiner = Combiner(document, self.reader, self.formulas, self.strings, self.numbers, limits)
+        self.combiner = Combiner(document, self.reader, self.formulas, self.strings, self.numbers, self.work)
         self.orders = Orders(self.formulas)
         self.ordered = options.key_order == "schema"
         self.objects = Objects(self.builder, self.formulas, self.combiner, self.strings, limits, ordered=self.ordered)
@@ -74,7 +76,12 @@ class Lowering:
         """The node of the whole document, with everything that it refers to defined; None if plainly empty."""
         root = self.node(frozenset((self.document.root,)))
         while self._queue:
-            self._define(*self._queue.pop())
+            node, json_type, formula, location = self._queue.pop()
+            self.work.tick()
+            try:
+                self._define(node, json_type, formula, location)
+            except SchemaTooComplex as error:
+                raise error.at(location) from None
         return root
 
     def location_of(self, node: ir.NodeId | None) -> str:
@@ -92,6 +99,7 @@ class Lowering:
         """
         self.document.dismantle()
         self.combiner.dismantle()
+        self.builder.watch = None
 
     def node(self, literals: Conjunction) -> ir.NodeId | None:
         """The node of the values that satisfy all of the literals; None if there are plainly none."""
@@ -178,7 +186,10 @@ class Lowering:
             known = self._containers[key] = self.builder.reserve(location)
             if known >= self.limits.max_nodes:
                 raise SchemaTooComplex(
-                    f"the schema needs more than {self.limits.max_nodes} nodes", limit="max_nodes", location=location
+                    f"the schema needs more than {self.limits.max_nodes} nodes",
+                    limit="max_nodes",
+                    needed=known + 1,
+                    location=location,
                 )
             self._queue.append((known, json_type, formula, location))
         return known

@@ -13,7 +13,7 @@ from functools import cache
 from typing import NamedTuple, TypeAlias
 from urllib.parse import urljoin
 
-from grammar_decode.errors import SchemaError, UnsupportedSchema
+from grammar_decode.errors import SchemaError, SchemaTooComplex, UnsupportedSchema
 from grammar_decode.json_schema.claims import (
     ALWAYS,
     ARRAY,
@@ -48,6 +48,7 @@ from grammar_decode.json_schema.formula import FALSE, Formula, Formulas
 from grammar_decode.json_schema.keywords import Dialect, keywords_of
 from grammar_decode.json_schema.numbers import exact
 from grammar_decode.json_schema.options import JsonOptions
+from grammar_decode.limits import Limits
 
 #: What the byte format of the IR can't count any more.
 MOST_COUNTED = 2**32 - 1
@@ -136,6 +137,7 @@ class Reading:
         self.applies = True
 
 
+_ALTERNATIVES = frozenset(("allOf", "anyOf", "oneOf"))
 #: The types that a name stands for.
 TYPE_BITS = {
     "null": NULL,
@@ -163,8 +165,9 @@ _HINTS = {
 class Reader:
     """Reads the schema objects of one document; ``origins`` says which schema and keyword a scalar claim came from."""
 
-    def __init__(self, document: Document, formulas: Formulas, options: JsonOptions) -> None:
+    def __init__(self, document: Document, formulas: Formulas, options: JsonOptions, limits: Limits) -> None:
         self.document = document
+        self.limits = limits
         self.formulas = formulas
         self.options = options
         self.readings: dict[int, Reading] = {}
@@ -210,7 +213,8 @@ class Reader:
         number = isinstance(argument, (int, float, Decimal)) and not isinstance(argument, bool)
         if number and is_finite(argument) and argument >= 0 and argument == int(argument):
             if argument >= MOST_COUNTED and keyword.startswith("min"):
-                message = f"a minimum of {argument:.10g} is not supported: at most {MOST_COUNTED - 1:,}"
+                number = f"{argument:.10g}" if argument < 10**300 else "more than 1e+300"
+                message = f"a minimum of {number} is not supported: at most {MOST_COUNTED - 1:,}"
                 raise UnsupportedSchema(message, location=schema.at(keyword))
             return int(argument)
         raise self.wrong(schema, keyword, "a non-negative integer", argument)
@@ -237,7 +241,20 @@ class Reader:
         """An array of schemas."""
         if not isinstance(argument, list):
             raise self.wrong(schema, keyword, "an array of schemas", argument)
+        if keyword in _ALTERNATIVES:
+            self.check_length(schema, keyword, argument, "max_alternatives")
         return tuple(self.document.child(schema, item, keyword, i) for i, item in enumerate(argument))
+
+    def check_length(self, schema: Schema, keyword: str, argument: list[Json] | str, limit: str) -> None:
+        """Refuse what is longer than the limit."""
+        if len(argument) > (most := getattr(self.limits, limit)):
+            raise SchemaTooComplex(
+                f"{keyword!r} has {len(argument)} {'characters' if isinstance(argument, str) else 'entries'}; "
+                f"at most {most} are supported",
+                limit=limit,
+                needed=len(argument),
+                location=schema.at(keyword),
+            )
 
     def claim_at(self, schema: Schema, keyword: str, formula: Formula) -> Formula:
         """Remember where a claim came from, for messages."""
@@ -355,6 +372,7 @@ def _nullable(reader: Reader, schema: Schema) -> int:
 def _enum(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     if not isinstance(argument, list):
         raise reader.wrong(schema, "enum", "an array", argument)
+    reader.check_length(schema, "enum", argument, "max_enum")
     _add(reading, reader.values(schema, argument, lambda i: ("enum", i)))
 
 
@@ -520,6 +538,7 @@ def _max_length(reader: Reader, schema: Schema, argument: Json, reading: Reading
 def _pattern(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     if not isinstance(argument, str):
         raise reader.wrong(schema, "pattern", "a string", argument)
+    reader.check_length(schema, "pattern", argument, "max_pattern")
     claim = reader.formulas.claim(Pattern(argument, True))
     reading.parts.append((STRING, reader.claim_at(schema, "pattern", claim)))
 
@@ -564,6 +583,7 @@ def _properties(reader: Reader, schema: Schema, argument: Json, reading: Reading
 
 def _pattern_properties(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:
     for pattern, inner in reader.mapping(schema, "patternProperties", argument).items():
+        reader.check_length(schema, "patternProperties", pattern, "max_pattern")
         reader.pattern_origins.setdefault(pattern, (schema, "patternProperties"))
         literal = reader.document.child(schema, inner, "patternProperties", pattern)
         reading.parts.append((OBJECT, reader.formulas.member(Matching(pattern), literal)))

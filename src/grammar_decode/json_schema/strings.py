@@ -216,7 +216,9 @@ class Strings:
         known = self._patterns.get(key)
         if known is None:
             try:
-                known = self._patterns[key] = search_language(self.builder, pattern, spelling.charset)
+                known = self._patterns[key] = search_language(
+                    self.builder, pattern, spelling.charset, max_depth=self.reader.limits.max_depth
+                )
             except PatternError as error:
                 raise self.pattern_refusal(pattern, error) from error
         return known

@@ -1,0 +1,61 @@
+"""The beginnings of the fuzzers' corpora, made anew because they follow the byte formats of this version.
+
+    python fuzz/seeds.py build/fuzz
+
+writes ``grammars/`` (the IR of many schemas, for the target `streams`) and a folder in ``corpus/`` for each target.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+import grammar_decode as gd  # noqa: E402
+from schemas import CURATED  # noqa: E402
+
+SMALL = 12_000  # bytes of a seed
+
+PATTERNS = [
+    r"^[a-z]+(-[a-z]+)*$", r"\d{3}-\d{4}", r"(?=a)\w+(?!b)", r"\p{Lu}\P{L}", r"[\s\S]*", r"a|b|", r"(?:x{2,3}?){4}",
+    r"\u{1F600}\x41\cA\0", r"[^\]\\^-]", r"\bword\B", r"(?<name>a)\k<name>", r"(a+)+$", r".*.*.*x", "é日😀", r"[😀-😎]",
+]  # fmt: skip
+
+
+def keep(folder: Path, name: str, data: bytes) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(data)
+
+
+def main(target: Path) -> None:
+    for number, curated in enumerate(CURATED):
+        options = gd.JsonOptions(key_order="schema") if number % 2 else None
+        grammar = gd.compile_json_schema(curated.schema, options, cache=None)
+        encoded, name = grammar._encoded, f"{number:02}-{curated.name}"
+        keep(target / "grammars", name, encoded)
+        if len(encoded) <= SMALL:
+            keep(target / "corpus/ir", name, encoded)
+        saved = grammar.to_bytes()
+        if len(saved) <= SMALL:
+            keep(target / "corpus/saved", name, saved)
+        keep(
+            target / "corpus/schema",
+            name,
+            json.dumps(curated.schema, ensure_ascii=False).encode("utf-8", "surrogatepass"),
+        )
+        texts = [json.dumps(value, ensure_ascii=False) for value in curated.valid]
+        keep(
+            target / "corpus/streams",
+            name,
+            bytes([0, number, 0, 1, 6, 0, 200]) + texts[0].encode("utf-8", "surrogatepass"),
+        )
+    for number, pattern in enumerate(PATTERNS):
+        keep(target / "corpus/pattern", str(number), pattern.encode())
+        keep(target / "corpus/regex", str(number), (pattern * 4).encode())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
