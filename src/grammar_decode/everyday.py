@@ -9,6 +9,7 @@ used. For any other document the answer is None.
 from __future__ import annotations
 
 import atexit
+import threading
 from functools import cache, lru_cache
 from typing import Any
 
@@ -23,9 +24,10 @@ from grammar_decode.json_schema.lower import Lowering
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.json_schema.read import TYPE_BITS
 from grammar_decode.json_schema.seed import Seed
-from grammar_decode.limits import Limits
+from grammar_decode.limits import Limits, Work
 
 _LIMITS = Limits()
+_under_way = threading.local()  # `work`: the time of the schema that this thread compiles
 
 # What becomes of a keyword; `Action` in cpp/bindings/bind_everyday.cpp has the same numbers.
 _ACTIONS = {
@@ -54,7 +56,7 @@ _ACTIONS = {
 }
 
 
-def compile_everyday(schema: Any, options: JsonOptions, limits: Limits) -> bytes | None:
+def compile_everyday(schema: Any, options: JsonOptions, limits: Limits, work: Work | None = None) -> bytes | None:
     """The grammar of an everyday schema in its byte format; None for any other schema, also for a wrong one."""
     if type(schema) is not dict or options.key_order != "any" or (limits is not _LIMITS and limits != _LIMITS):
         return None
@@ -63,6 +65,7 @@ def compile_everyday(schema: Any, options: JsonOptions, limits: Limits) -> bytes
     if dialect.refusal:
         return None
     keywords = _keywords(dialect, options.openapi, options.formats == "strict")
+    _under_way.work = work  # all scalars share the time of the schema
     return _compiler(options).compile(schema, keywords, dialect.id_keyword, dialect.reference_hides_siblings)
 
 
@@ -108,7 +111,7 @@ class _Scalars:
     def __call__(self, json_type: int, said: dict[str, Any]) -> Beginning | None:
         """The texts of the values of the type that the schema ``said`` admits; None where it is refused."""
         try:
-            lowering = Lowering(Document(said), self.options, _LIMITS)
+            lowering = Lowering(Document(said), self.options, _LIMITS, getattr(_under_way, "work", None))
             try:
                 return lowering.scalar_alone(json_type)
             finally:

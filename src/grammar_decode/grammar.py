@@ -210,7 +210,7 @@ def _compiled(
     work = Work(limits)
     # The schema may be changed before somebody else asks for the report.
     told = partial(_told, (schema, resources) if content is None else content, options, limits)
-    encoded = None if resources else compile_everyday(schema, options, limits)
+    encoded = None if resources else compile_everyday(schema, options, limits, work)
     if encoded is not None:
         grammar = Grammar(encoded, Report(lambda: told()[1]), lambda: told()[0].origins, limits)
     else:

@@ -213,8 +213,8 @@ class Reader:
         number = isinstance(argument, (int, float, Decimal)) and not isinstance(argument, bool)
         if number and is_finite(argument) and argument >= 0 and argument == int(argument):
             if argument >= MOST_COUNTED and keyword.startswith("min"):
-                number = f"{argument:.10g}" if argument < 10**300 else "more than 1e+300"
-                message = f"a minimum of {number} is not supported: at most {MOST_COUNTED - 1:,}"
+                amount = f"{argument:.10g}" if argument < 10**300 else "more than 1e+300"
+                message = f"a minimum of {amount} is not supported: at most {MOST_COUNTED - 1:,}"
                 raise UnsupportedSchema(message, location=schema.at(keyword))
             return int(argument)
         raise self.wrong(schema, keyword, "a non-negative integer", argument)
