@@ -1,9 +1,9 @@
 // Everyday schemas straight to the byte format of the IR: types, properties, required, items, references, enumerations, scalars.
 //
 // What a schema means is said in src/grammar_decode/json_schema, and nowhere else. This is a second, faster way to the same grammar for
-// documents in which every value is described by one schema object: nothing is combined, so there are no formulas. Whatever is not
-// certainly of that kind (an applicator, a wrong argument, two things said of one member) is left to the other way: compile() says
-// None. tests/unit/test_everyday.py compares the two. The nodes are the same, in the same order; of the regular expressions only those are
+// documents in which every value is described by one schema object: nothing is combined, so there are no formulas. Alternatives are
+// taken where they differ by type, and among strings and numbers. Whatever is not certainly of that kind (any other applicator, a wrong
+// argument, two things said of one member) is left to the other way: compile() says None. tests/unit/test_everyday.py compares the two. The nodes are the same, in the same order; of the regular expressions only those are
 // written that are used.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -46,6 +46,8 @@ enum Action : long {
   kPattern,
   kOfNumber,
   kFormat,
+  kAnyOf,
+  kOneOf,
 };
 
 // JSON types, as in claims.py.
@@ -167,6 +169,9 @@ struct Reading {
   std::vector<Claim> claims;
   bool is_integer = false;
   uint32_t truths = 3;  // bit 0: false, bit 1: true
+  // Alternatives: at least one holds, or exactly one.
+  std::vector<Literal> branches;
+  bool exactly_one = false;
   // objects: key for what is said of them
   std::string object_key;
   std::vector<std::pair<std::string, Literal>> members;  // declared; kAlways where nothing is said
@@ -178,6 +183,15 @@ struct Reading {
   Literal items = kFree;
   uint32_t min_items = 0, max_items = kNone;
   bool unique_items = false;
+};
+
+// Where a schema says what it says of the values of one type.
+struct Source {
+  enum Kind { kNothing, kAnything, kSaid, kAlternatives };
+  Kind kind = kNothing;                   // kNothing: no value of the type
+  Literal literal = kFree;                // kSaid: the schema
+  std::vector<Source> alternatives = {};  // of numbers or strings
+  bool exactly_one = false;
 };
 
 class Compilation {
@@ -223,6 +237,9 @@ class Compilation {
     bool is_read = false;
     Reading reading;
   };
+
+  static constexpr uint32_t kMostAlternativesInside = 32;
+  static constexpr size_t kMostMembersInside = 1000;  // so that Limits.max_formula is no question
 
   // ---- schemas ----
 
@@ -280,6 +297,8 @@ class Compilation {
     return schemas_[number].reading;
   }
 
+  const Reading& said_by(Literal literal) { return literal == kFree ? nothing_said() : read(literal); }
+
   static const Reading& nothing_said() {
     static const Reading reading;
     return reading;
@@ -311,6 +330,7 @@ class Compilation {
         read_keyword(r, schema, depth, what, key, argument);
       }
     }
+    if (r.branches.size() == 1 && r.types == kEveryType && r.key.empty()) r.alias = r.branches[0];
     return r;
   }
 
@@ -435,6 +455,14 @@ class Compilation {
         if (type != nullptr) claim(r, static_cast<uint32_t>(PyLong_AsLong(type)), key, argument);
         return;
       }
+      case kAnyOf:
+      case kOneOf:
+        if (!PyList_CheckExact(argument) || PyList_Size(argument) == 0 || !r.branches.empty()) throw NotEveryday{};
+        r.exactly_one = action == kOneOf;
+        for (Py_ssize_t i = 0; i < PyList_Size(argument); ++i) {
+          r.branches.push_back(literal_of(PyList_GetItem(argument, i), depth + 1, false));
+        }
+        return;
       default:
         throw NotEveryday{};
     }
@@ -569,6 +597,7 @@ class Compilation {
   NodeId made_node(Literal literal) {
     if (literal < kFirstSchema || literal == kFree) return of_types(kEveryType, kFree);
     const Reading& reading = read(literal);
+    if (!reading.branches.empty()) return of_types(reading.types, literal);
     std::string key = reading.key;
     key.push_back(static_cast<char>('@' + reading.types));
     const auto found = nodes_by_reading_.find(key);
@@ -578,13 +607,56 @@ class Compilation {
     return made;
   }
 
+  // ---- one type ----
+
+  static bool says(const Reading& reading, uint32_t type) {
+    switch (type) {
+      case kNull:
+        return false;
+      case kBoolean:
+        return reading.truths != 3;
+      case kObject:
+        return !reading.object_key.empty();
+      case kArray:
+        return !reading.array_key.empty();
+      default:
+        return std::any_of(reading.claims.begin(), reading.claims.end(), [&](const Claim& c) { return c.type == type; });
+    }
+  }
+
+  Source source(Literal literal, uint32_t type, uint32_t depth) {
+    if (depth > kMostAlternativesInside) throw NotEveryday{};  // or a schema that refers to itself
+    literal = literal == kFree ? kFree : target_of(literal);
+    if (literal == kNever) return {};
+    if (literal == kAlways || literal == kFree) return {Source::kAnything};
+    const Reading& reading = read(literal);
+    if ((reading.types & type) == 0) return {};
+    if (reading.branches.empty()) return says(reading, type) ? Source{Source::kSaid, literal} : Source{Source::kAnything};
+    if (says(reading, type)) throw NotEveryday{};
+    std::vector<Source> live;
+    for (const Literal branch : reading.branches) {
+      Source found = source(branch, type, depth + 1);
+      if (found.kind == Source::kNothing) continue;
+      if (found.kind == Source::kAnything && !reading.exactly_one) return found;
+      live.push_back(std::move(found));
+    }
+    if (live.empty()) return {};
+    if (live.size() == 1) {
+      if (live[0].kind == Source::kSaid && read(live[0].literal).members.size() > kMostMembersInside) throw NotEveryday{};
+      return std::move(live[0]);
+    }
+    if (type != kNumber && type != kString) throw NotEveryday{};
+    return {Source::kAlternatives, kFree, std::move(live), reading.exactly_one};
+  }
+
   NodeId of_types(uint32_t types, Literal literal) {
-    const Reading& reading = literal == kFree ? nothing_said() : read(literal);
     std::vector<RegexId> texts;
     for (const uint32_t type : {kNull, kBoolean, kNumber, kString}) {
-      if ((types & type) != 0) {
-        if (const std::optional<RegexId> text = scalar(type, reading); text) texts.push_back(*text);
-      }
+      if ((types & type) == 0) continue;
+      const Source from = source(literal, type, 0);
+      if (from.kind == Source::kNothing) continue;
+      const std::optional<RegexId> text = from.kind == Source::kAlternatives ? asked(type, from) : scalar(type, from.literal);
+      if (text) texts.push_back(*text);
     }
     std::vector<NodeId> nodes;
     if (!texts.empty()) {
@@ -592,7 +664,9 @@ class Compilation {
       if (text != setting_.empty) nodes.push_back(terminal(text));
     }
     for (const uint32_t type : {kObject, kArray}) {
-      if ((types & type) != 0) nodes.push_back(container(type, literal));
+      if ((types & type) == 0) continue;
+      const Source from = source(literal, type, 0);
+      if (from.kind != Source::kNothing) nodes.push_back(container(type, from.literal));
     }
     if (nodes.size() <= 1) return nodes.empty() ? kNoNode : nodes[0];
     const NodeId choice = reserve();
@@ -618,7 +692,7 @@ class Compilation {
 
   NodeId container(uint32_t type, Literal literal) {
     std::string key(1, type == kObject ? 'o' : 'a');
-    const Reading& reading = literal == kFree ? nothing_said() : read(literal);
+    const Reading& reading = said_by(literal);
     key.append(type == kObject ? reading.object_key : reading.array_key);
     const auto [known, is_new] = containers_.try_emplace(std::move(key), static_cast<NodeId>(nodes_.size()));
     if (is_new) queue_.push_back({reserve(), type, literal});
@@ -648,7 +722,7 @@ class Compilation {
   }
 
   void define_object(NodeId id, Literal literal) {
-    const Reading& reading = literal == kFree ? nothing_said() : read(literal);
+    const Reading& reading = said_by(literal);
     std::vector<std::pair<std::string_view, Literal>> classes(reading.members.begin(), reading.members.end());
     std::vector<uint32_t> required_ids;
     if (!reading.required.empty()) {
@@ -690,7 +764,7 @@ class Compilation {
   }
 
   void define_array(NodeId id, Literal literal) {
-    const Reading& reading = literal == kFree ? nothing_said() : read(literal);
+    const Reading& reading = said_by(literal);
     const uint32_t low = reading.min_items;
     if (reading.max_items < low || reading.max_items == 0) throw NotEveryday{};
     const NodeId item = node(reading.items);
@@ -706,7 +780,8 @@ class Compilation {
 
   // ---- scalars ----
 
-  std::optional<RegexId> scalar(uint32_t type, const Reading& reading) {
+  std::optional<RegexId> scalar(uint32_t type, Literal literal) {
+    const Reading& reading = said_by(literal);
     if (type == kNull) return setting_.null;
     if (type == kBoolean) {
       if (reading.truths == 3) return setting_.booleans;
@@ -725,7 +800,7 @@ class Compilation {
     if (type == kString && count == 1 && setting_.texts_are_literal) {
       if (const std::optional<RegexId> texts = given_texts(*only); texts) return texts;
     }
-    return asked(type, reading);
+    return asked(type, Source{Source::kSaid, literal});
   }
 
   // The language of an enumeration, if its strings are spelled as they are.
@@ -745,15 +820,35 @@ class Compilation {
     return regexes_.concat(std::vector<RegexId>{setting_.quote, body, setting_.quote});
   }
 
-  // Any other language is made by the front end in Python, once in a process.
-  RegexId asked(uint32_t type, const Reading& reading) {
-    std::string key(1, static_cast<char>(type));
+  // What is said of the type: as a key, and as a schema.
+  nb::object said_of(uint32_t type, const Source& from, std::string& key) {
+    if (from.kind == Source::kAnything) {
+      key.push_back('*');
+      return nb::bool_(true);
+    }
     nb::dict said;
-    for (const Claim& claim : reading.claims) {
+    if (from.kind == Source::kAlternatives) {
+      nb::list alternatives;
+      key.push_back(from.exactly_one ? '1' : '+');
+      add_word(key, from.alternatives.size());
+      for (const Source& alternative : from.alternatives) alternatives.append(said_of(type, alternative, key));
+      said[from.exactly_one ? "oneOf" : "anyOf"] = alternatives;
+      return said;
+    }
+    key.push_back('.');
+    for (const Claim& claim : read(from.literal).claims) {
       if (claim.type != type) continue;
+      key.push_back(',');
       add_claim(key, claim);
       said[claim.keyword] = claim.argument;
     }
+    return said;
+  }
+
+  // Any other language is made by the front end in Python, once in a process.
+  RegexId asked(uint32_t type, const Source& from) {
+    std::string key(1, static_cast<char>(type));
+    const nb::object said = said_of(type, from, key);
     const auto known = setting_.languages.find(key);
     if (known != setting_.languages.end()) return regexes_.put(known->second);
     const nb::object language = setting_.scalar(type, said);

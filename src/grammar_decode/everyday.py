@@ -1,9 +1,9 @@
 """Everyday schemas, straight to the byte format by the kernel: no formulas, no nodes of the IR.
 
 In most schemas of most documents nothing is combined: each value is described by one object with a type, properties,
-items, an enumeration, a reference. What such a schema means is said in `json_schema`, and this is a second way to the
-same grammar: the nodes are the same in the same order, and of the regular expressions only those are there that are
-used. For any other document the answer is None.
+items, an enumeration, a reference, or by alternatives of different types. What such a schema means is said in
+`json_schema`, and this is a second way to the same grammar: the nodes are the same in the same order, and of the
+regular expressions only those are there that are used. For any other document the answer is None.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ _ACTIONS = {
             ("pattern",),
             ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
             ("format",),
+            ("anyOf",),
+            ("oneOf",),
         )
     )
     for name in names

@@ -70,6 +70,7 @@ SCALARS = st.sampled_from([None, True, False, 0, 1, -3, 1.0, 1.5, "", "a", "b", 
 TYPES = st.sampled_from(["null", "boolean", "integer", "number", "string", "array", "object"])
 REFERENCES = st.sampled_from(["#", "#/$defs/a", "#/$defs/b", "#/properties/a", "#/$defs/c~1d", "#/nothing", "other"])
 LEAVES = st.one_of(
+    st.builds(lambda name: {"type": name}, TYPES),
     st.booleans(),
     st.just({}),
     st.builds(lambda target: {"$ref": target}, REFERENCES),
@@ -103,6 +104,8 @@ def objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             "exclusiveMaximum": st.sampled_from([3, 4.5, True]),
             "multipleOf": st.sampled_from([1, 2, 0.5, 0]),
             "title": st.just("a title"),
+            "anyOf": st.lists(inner, max_size=3),
+            "oneOf": st.lists(inner, max_size=3),
         },
     ).map(lambda schema: dict(reversed(schema.items())) if "properties" in schema else schema)
 
@@ -139,6 +142,26 @@ def test_both_ways_give_the_same_grammar(
         },
         {"type": "array", "uniqueItems": True, "maxItems": 3, "items": {"minimum": 0, "multipleOf": 0.5}},
         {"const": "a"},
+        {
+            "oneOf": [
+                {"type": "string"},
+                {"type": "integer", "minimum": 3},
+                {"type": "array", "items": {"type": "null"}},
+            ]
+        },
+        {
+            "anyOf": [{"pattern": "^a", "type": "string"}, {"enum": ["b", 1, True]}, {"$ref": "#/$defs/x"}],
+            "$defs": {"x": {}},
+        },
+        {"oneOf": [{"minLength": 3}, {"maxLength": 5}], "type": "string"},
+        {
+            "anyOf": [
+                {"type": "string", "format": "date"},
+                {"oneOf": [{"type": "string", "minLength": 2}, {"type": "null"}]},
+            ]
+        },
+        {"items": {"anyOf": [{"type": "object", "required": ["a"]}, {"type": "array"}]}},
+        {"oneOf": [{"type": "object", "required": ["a"]}]},
     ],
 )
 @pytest.mark.parametrize("options", OPTIONS)
@@ -149,7 +172,13 @@ def test_is_everyday(schema: Any, options: JsonOptions) -> None:
 @pytest.mark.parametrize(
     "schema",
     [
-        {"anyOf": [{"type": "string"}]},
+        {"allOf": [{"type": "string"}]},
+        {"anyOf": [{"type": "object", "required": ["b"]}, {"type": "object", "required": ["a"]}]},
+        {"oneOf": [{"type": "null"}, {"type": ["null", "string"]}]},
+        {"anyOf": [{"type": "object"}], "required": ["a"]},
+        {"anyOf": [{"type": "string"}], "oneOf": [{}]},
+        {"anyOf": [{"type": "string"}, {"$ref": "#"}]},
+        {"anyOf": []},
         {"properties": {"a": False}},
         {"required": ["a"], "additionalProperties": False},
         {"type": "object", "minProperties": 1},
