@@ -1,5 +1,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -136,6 +137,13 @@ gd::TokenId to_token(AnyInteger token) {
   return static_cast<gd::TokenId>(token.value);
 }
 
+uint32_t to_count(const char* name, int64_t count) {
+  if (count < 0) throw gd::MatcherError(std::string(name) + " must not be negative, but is " + std::to_string(count));
+  return static_cast<uint32_t>(std::min<int64_t>(count, gd::kNone - 1));
+}
+
+std::optional<uint32_t> to_python(gd::Cost cost) { return cost >= gd::kFar ? std::optional<uint32_t>() : cost; }
+
 std::vector<gd::TokenId> to_tokens(const std::vector<AnyInteger>& tokens) {
   std::vector<gd::TokenId> result;
   result.reserve(tokens.size());
@@ -243,12 +251,18 @@ void bind_matcher(nb::module_& m) {
       .def(
           "__init__",
           [](Matcher* self, const std::shared_ptr<gd::CompiledGrammar>& grammar, const std::shared_ptr<gd::Vocabulary>& vocabulary,
-             const std::vector<AnyInteger>& stop_token_ids) {
+             const std::vector<AnyInteger>& stop_token_ids, std::optional<int64_t> max_tokens, bool counts_stop,
+             int64_t closing_budget) {
             std::vector<gd::TokenId> stops = to_tokens(stop_token_ids);
+            Matcher::Limit limit;
+            limit.counts_stop = counts_stop;
+            if (max_tokens.has_value()) limit.max_tokens = to_count("max_tokens", *max_tokens);
+            limit.closing_budget = to_count("closing_budget", closing_budget);
             const nb::gil_scoped_release release;
-            new (self) Matcher(grammar, vocabulary, std::move(stops));
+            new (self) Matcher(grammar, vocabulary, std::move(stops), limit);
           },
-          nb::arg("grammar"), nb::arg("vocabulary"), nb::arg("stop_token_ids") = std::vector<int64_t>())
+          nb::arg("grammar"), nb::arg("vocabulary"), nb::arg("stop_token_ids") = std::vector<int64_t>(),
+          nb::arg("max_tokens") = nb::none(), nb::arg("counts_stop") = true, nb::arg("closing_budget") = 0)
       .def(
           "fill_next_token_bitmask",
           [](const Matcher& self, const nb::object& bitmask, int64_t index) {
@@ -318,12 +332,13 @@ void bind_matcher(nb::module_& m) {
           "unchanged.")
       .def(
           "accept_bytes",
-          [](Matcher& self, const nb::bytes& data) {
+          [](Matcher& self, const nb::bytes& data, int64_t num_tokens) {
             const std::string_view text(data.c_str(), data.size());
+            const uint32_t count = to_count("num_tokens", num_tokens);
             const nb::gil_scoped_release release;
-            return self.accept_bytes(text);
+            return self.accept_bytes(text, count);
           },
-          nb::arg("data"))
+          nb::arg("data"), nb::arg("num_tokens") = 0)
       .def(
           "count_accepted_bytes",
           [](const Matcher& self, const nb::bytes& data) {
@@ -331,7 +346,7 @@ void bind_matcher(nb::module_& m) {
             const nb::gil_scoped_release release;
             Matcher probe(self);
             size_t n = 0;
-            probe.accept_bytes(text, &n);
+            probe.accept_bytes(text, 0, &n);
             return n;
           },
           nb::arg("data"), "How many of the bytes would be accepted; the state is unchanged.")
@@ -348,6 +363,40 @@ void bind_matcher(nb::module_& m) {
       .def("is_accepting", &Matcher::is_accepting, nb::call_guard<nb::gil_scoped_release>())
       .def("is_terminated", &Matcher::is_terminated)
       .def_prop_ro("num_steps", &Matcher::num_steps)
+      .def("distance", [](const Matcher& self) { return to_python(self.distance()); })
+      .def("byte_distance", [](const Matcher& self) { return to_python(self.byte_distance()); })
+      .def(
+          "shortest_completion",
+          [](const Matcher& self, size_t max_bytes) {
+            std::string text;
+            {
+              const nb::gil_scoped_release release;
+              text = self.shortest_completion(max_bytes);
+            }
+            return nb::bytes(text.data(), text.size());
+          },
+          nb::arg("max_bytes"))
+      .def(
+          "forced_bytes",
+          [](const Matcher& self, size_t max_bytes) {
+            std::string text;
+            {
+              const nb::gil_scoped_release release;
+              text = self.forced_bytes(max_bytes);
+            }
+            return nb::bytes(text.data(), text.size());
+          },
+          nb::arg("max_bytes"))
+      .def("text",
+           [](const Matcher& self) {
+             const std::string text = self.text();
+             return nb::bytes(text.data(), text.size());
+           })
+      .def_prop_ro("tokens_left",
+                   [](const Matcher& self) {
+                     const uint32_t left = self.tokens_left();
+                     return left == gd::kNone ? std::optional<uint32_t>() : left;
+                   })
       .def("allowed_bytes",
            [](const Matcher& self) {
              std::string bytes;

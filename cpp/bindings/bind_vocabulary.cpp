@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "core/errors.h"
+#include "core/text_cost.h"
 #include "core/vocabulary.h"
 
 namespace nb = nanobind;
@@ -39,6 +40,22 @@ void bind_vocabulary(nb::module_& m) {
           },
           nb::arg("token_bytes"), nb::arg("stop_token_ids"), nb::arg("size"))
       .def_prop_ro("size", &gd::Vocabulary::size)
+      .def(
+          "has_longer_token",
+          [](const gd::Vocabulary& self, const nb::bytes& text) {
+            const gd::Trie& trie = self.trie();
+            const uint32_t node = trie.find({text.c_str(), text.size()});
+            return node != trie.size() && trie.end(node) > node + 1;
+          },
+          nb::arg("text"), "Whether a token begins with the text and goes on.")
+      .def(
+          "fewest_tokens",
+          [](const gd::Vocabulary& self, const nb::bytes& text) {
+            std::vector<gd::TokenId> ids;
+            if (!gd::fewest_tokens(self.trie(), {text.c_str(), text.size()}, ids)) return nb::object(nb::none());
+            return nb::object(nb::cast(ids));
+          },
+          nb::arg("text"), "The fewest tokens that spell the text; None if none do.")
       .def("memory_bytes", &gd::Vocabulary::memory_bytes)
       .def("table_memory_bytes", &gd::Vocabulary::table_memory_bytes)
       .def("set_table_limit", &gd::Vocabulary::set_table_limit, nb::arg("bytes"))

@@ -389,6 +389,13 @@ void Automaton::resume_into(FrameId waiting, std::vector<FrameId>& out) {
   }
 }
 
+ConfigId Automaton::opened_array(NodeId node) {
+  const FrameId root = intern({FrameKind::kRootValue, 0, 0, 0, 0});
+  const FrameId open = intern({FrameKind::kArrayOpen, 0, containers_.initial(node), 0, root});
+  const FrameId watched = uniqueness_.watched(nullptr, {FrameKind::kRootBefore, 0, 0, 0, 0}, '[', open, false);
+  return watched == kNone ? kDead : intern_config({watched});
+}
+
 ConfigId Automaton::resume(FrameId waiting) {
   std::vector<FrameId> out;
   resume_into(waiting, out);

@@ -98,8 +98,9 @@ class Automaton {
     return first_bytes_[c];
   }
 
-  ConfigId config_of(FrameId f);     // the configuration of one thread
-  ConfigId resume(FrameId waiting);  // what follows when the value that `waiting` waits for is complete
+  ConfigId config_of(FrameId f);       // the configuration of one thread
+  ConfigId opened_array(NodeId node);  // behind the bracket of an array that is the whole document
+  ConfigId resume(FrameId waiting);    // what follows when the value that `waiting` waits for is complete
   ConfigId closed_name(RegisterId reg, uint32_t sorted_name, FrameId parent);  // behind a name and its quote
   ConfigId closed_key(RegisterId reg, uint32_t pattern, FrameId parent);       // behind a fresh key of that pattern
   // The configuration whose mask is the same as that of c but for tokens that repeat a key or an item: within a key that is on the way to
@@ -133,6 +134,8 @@ class Automaton {
 
   Work& work() { return work_; }
   const Limits& limits() const { return limits_; }
+  const ByteSet& alphabet() const { return alphabet_; }
+  ExprId expression(RegexId regex) const { return regexes_[regex]; }
   ExpressionPool& expressions() { return expressions_; }
   Containers& containers() { return containers_; }
   const Grammar& grammar() const { return grammar_; }

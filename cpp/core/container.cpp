@@ -318,6 +318,18 @@ bool Containers::is_missing(RegisterId id, ClassId name) {
   return info(r.node).is_required[name] && is_open(r, name);
 }
 
+NodeId Containers::plain_value(NodeId node, ClassId cls) {
+  info(node);
+  const Pick* pick = find_pick(grammar_.nodes[node], cls, {});
+  return pick == nullptr ? kNone : pick->node;
+}
+
+uint32_t Containers::entries_missing(RegisterId id) {
+  const Register r = registers_[id];
+  const uint32_t minimum = grammar_.nodes[r.node].min_count;
+  return info(r.node).counts && minimum > r.count ? minimum - r.count : 0;
+}
+
 void Containers::forget() {
   entries_.clear();
   for (std::unique_ptr<Menu>& menu : menus_) menu.reset();

@@ -119,6 +119,14 @@ class Containers {
   const std::vector<ClassId>& listing_order(NodeId node) { return info(node).listing_order; }
   bool is_missing(RegisterId id, ClassId name);  // required, and not read yet
 
+  // ---- for the way to the end (completion.h) ----
+
+  const FormulaPool& formulas() const { return formulas_; }
+  bool is_open(RegisterId id, ClassId cls) { return is_open(Register(registers_[id]), cls); }
+  // Whether an entry of the class may be read with nothing relied on: its value node; kNone if not.
+  NodeId plain_value(NodeId node, ClassId cls);
+  uint32_t entries_missing(RegisterId id);  // up to the minimum
+
   size_t memory_bytes() const;  // O(1)
 
  private:

@@ -22,6 +22,8 @@ Engine::Engine(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const Voc
       automaton_(std::move(automaton)),
       stack_(vocabulary_->trie().max_depth() + 1) {}
 
+Engine::~Engine() = default;
+
 ConfigId Engine::advance(ConfigId from, std::string_view bytes, size_t* num_accepted) {
   const std::lock_guard lock(mutex_);
   begin_work();
@@ -57,7 +59,11 @@ ByteSet Engine::allowed_bytes(ConfigId c) {
 void Engine::fill(ConfigId c, uint32_t* mask) {
   const std::lock_guard lock(mutex_);
   begin_work();
-  const ConfigId alike = automaton_->forget_texts(c);
+  fill_plain(c, automaton_->forget_texts(c), mask);
+}
+
+// `alike`: c without the texts that make no difference to its mask.
+void Engine::fill_plain(ConfigId c, ConfigId alike, uint32_t* mask) {
   fill_remembered(alike, mask);
   if (alike == c) return;
   plan_.clear();
@@ -94,6 +100,7 @@ void Engine::age() {
   tables_.age();
   counted_.age();
   name_tables_.age();
+  scalar_distances_.age();
 }
 
 // mask_step takes a key that it has not followed letter by letter for a new one, and an item likewise, so it can let through a token
@@ -117,7 +124,7 @@ void Engine::check_tokens(const std::vector<TokenId>& tokens, ConfigId c, uint32
       at = automaton_->step(at, static_cast<uint8_t>(byte));
       if (at == Automaton::kDead) break;
     }
-    if (at != Automaton::kDead) continue;
+    if (at != Automaton::kDead && is_within(at)) continue;
     clear_token(mask, token);
     plan.take_out(token);
   }
@@ -165,6 +172,11 @@ void Engine::add_place(const Frame& f, size_t tail_size, MaskPlan& plan) {
   const uint32_t used = f.sub - static_cast<uint32_t>(tail_size);
   const uint32_t run = grammar_->max_whitespace == kNone ? kNone : grammar_->max_whitespace - used;
   for (size_t n = 1; n < runs.pure.size() && n <= run; ++n) {
+    if (limit_ != kNoLimit) {
+      Frame waited = f;
+      if (run != kNone) waited.sub += static_cast<uint32_t>(n);
+      if (!is_within(automaton_->config_of(automaton_->intern(waited)))) continue;
+    }
     for (const TokenId token : runs.pure[n]) plan.set(token);
   }
   Frame place = f;
@@ -243,6 +255,16 @@ std::vector<const Trie*> Engine::tries(uint32_t run) const {
 }
 
 void Engine::add_table(ExprId e, uint32_t run, ConfigId rest, MaskPlan& plan) {
+  if (limit_ != kNoLimit) {
+    const Cost behind = completion().of_config(rest);
+    const Cost left = behind > limit_ ? 0 : limit_ - behind;
+    if (behind > limit_ || completion().farthest_scalar(e) > left) {
+      is_narrowed_ = true;
+      if (behind <= limit_) add_scalar_within(e, run, left, plan);
+      walk(*table(e, run)->residual, rest, plan, nullptr);
+      return;
+    }
+  }
   if (const std::shared_ptr<const Counted> c = counted(e, run); c != nullptr) {
     add_counted(c->table, c->run, rest, plan);
     return;
@@ -357,7 +379,10 @@ void Engine::walk_range(const Trie& trie, uint32_t begin, uint32_t end, uint32_t
       i = trie.end(i);
       continue;
     }
-    for (uint32_t t = trie.first_token(i); t < trie.first_token(i + 1); ++t) plan.set(trie.token(t));
+    if (trie.first_token(i) < trie.first_token(i + 1) && is_within(next)) {
+      if (limit_ != kNoLimit) note_unknown(next, trie, i);
+      for (uint32_t t = trie.first_token(i); t < trie.first_token(i + 1); ++t) plan.set(trie.token(t));
+    }
     if (trie.end(i) != i + 1) stack_[depth + 1] = {next, automaton_->first_bytes(next)};
     ++i;
   }
@@ -378,6 +403,10 @@ std::vector<Engine::Expectation> Engine::expectations(ConfigId c) {
     e.node = kNone;
     switch (f.kind) {
       case FrameKind::kTerminal:
+        if (const Frame& waiting = automaton_->frame(f.parent); waiting.kind != FrameKind::kRootValue) {
+          e.node = containers[waiting.state].node;
+        }
+        break;
       case FrameKind::kRootBefore:
       case FrameKind::kRootAfter:
       case FrameKind::kRootValue:
@@ -440,7 +469,9 @@ bool Engine::is_full() {
 
 size_t Engine::memory_bytes() {
   const std::lock_guard lock(mutex_);
-  return automaton_->memory_bytes() + budget_.bytes();
+  const size_t completions = (completion_ == nullptr ? 0 : completion_->memory_bytes()) +
+                             (byte_completion_ == nullptr ? 0 : byte_completion_->memory_bytes());
+  return automaton_->memory_bytes() + budget_.bytes() + completions + harmless_.size() * 32;
 }
 
 }  // namespace gd

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "automaton.h"
+#include "completion.h"
 #include "mask_plan.h"
 #include "name_table.h"
 #include "recent_cache.h"
@@ -23,6 +24,7 @@ class Engine {
   // The automaton is one of `grammar`, over the alphabet of `vocabulary`.
   Engine(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const Vocabulary> vocabulary,
          std::unique_ptr<Automaton> automaton);
+  ~Engine();
 
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const std::shared_ptr<const Vocabulary>& shared_vocabulary() const { return vocabulary_; }
@@ -36,10 +38,25 @@ class Engine {
   void fill(ConfigId c, uint32_t* mask);
   ByteSet allowed_bytes(ConfigId c);
 
+  // ---- the way to the end (engine_finish.cpp) ----
+
+  // An upper bound of the tokens that finish the document from c (completion.h); kFar if none is known. Throws LimitError.
+  Cost distance(ConfigId c);
+  // The fewest bytes that finish it.
+  Cost byte_distance(ConfigId c);
+  // A text that finishes the document from c in about as many bytes. Throws LimitError if it has more than `max_bytes`.
+  std::string shortest_completion(ConfigId c, size_t max_bytes);
+  // The longest text, of at most `max_bytes`, that every way from c to the end begins with.
+  std::string forced_bytes(ConfigId c, size_t max_bytes);
+  // Whether no token can lead farther than `limit` from the end. May say no where none can.
+  bool is_far(ConfigId c, Cost limit);
+  // The mask of c, less the tokens behind which the distance is more than `limit`.
+  void fill_within(ConfigId c, Cost limit, uint32_t* mask);
+
   // One line for each thread, for messages: what stands there, in words.
   struct Expectation {
     FrameKind kind{};
-    NodeId node = 0;                 // the container or value that the thread is in, kNone at the root
+    NodeId node = 0;                 // the container that the thread is in or the value that comes next, kNone at the root
     std::vector<std::string> names;  // names that may come or be completed
     bool other_names = false;        // and others
     bool can_close = false;
@@ -54,11 +71,13 @@ class Engine {
   bool is_full();
 
  private:
+  static constexpr Cost kNoLimit = 0xFFFFFFFF;
   struct Place {  // of a walk: the configuration at one depth, and the bytes that may lead on from it
     ConfigId config = 0;
     ByteSet bytes;
   };
 
+  void fill_plain(ConfigId c, ConfigId alike, uint32_t* mask);
   void fill_remembered(ConfigId c, uint32_t* mask);
   // Each adds the tokens of one thread, or a part of them, to `plan`.
   void add_thread(FrameId f, MaskPlan& plan);
@@ -73,6 +92,20 @@ class Engine {
   // The tries of what may follow at a place: all tokens, and what is behind a run of at most `run` bytes of whitespace.
   std::vector<const Trie*> tries(uint32_t run) const;
   uint32_t longest_run(uint32_t run) const;  // the same runs of whitespace, by a smaller number
+  // engine_finish.cpp: what `limit_` leaves of the tokens.
+  Completion& completion();
+  void sharpen();
+  bool is_within(ConfigId c);
+  void add_witness(ConfigId c, uint32_t* mask);
+  void note_unknown(ConfigId c, const Trie& trie, uint32_t node);
+  void add_scalar_within(ExprId e, uint32_t run, Cost limit, MaskPlan& plan);
+  bool is_name_within(RegisterId reg, FrameId parent, const NameTable::Inside& in, const std::vector<uint64_t>& allowed);
+  struct Witness {  // a place on the way of one, and the token that leads on
+    ConfigId config = 0;
+    Cost cost = 0;
+    TokenId token = 0;
+  };
+  std::shared_ptr<const ScalarDistances> scalar_distances(ExprId e, uint32_t run);
   // engine_keys.cpp
   void add_key(FrameId f, MaskPlan& plan);
   bool add_first_keys(const Frame& place, uint32_t run, MaskPlan& plan);
@@ -99,13 +132,15 @@ class Engine {
   void walk(const Trie& trie, ConfigId from, MaskPlan& plan, const ByteSet* first_bytes);
   void walk_below(const Trie& trie, uint32_t node, ConfigId from, MaskPlan& plan);
   void walk_range(const Trie& trie, uint32_t begin, uint32_t end, uint32_t top, MaskPlan& plan);
-  void walk_exact_keys(FrameId f, MaskPlan& plan);
+  void walk_exact_keys(FrameId f, const Trie& trie, uint32_t begin, uint32_t end, MaskPlan& plan);
+  void set_or_take_out(const Trie& trie, uint32_t node, bool is_kept, MaskPlan& plan);
   // Take out of the mask, and of its plan, tokens that `c` does not accept letter by letter.
   void check_repeats(ConfigId c, uint32_t* mask, MaskPlan& plan);
   void check_doubtful(ConfigId c, ConfigId alike, uint32_t* mask, MaskPlan& plan);
   void check_tokens(const std::vector<TokenId>& tokens, ConfigId c, uint32_t* mask, MaskPlan& plan);
   // engine_unique.cpp
   void add_watched(const Frame& watch, FrameId id, MaskPlan& plan);
+  void add_inner(FrameId watched, FrameId inner, MaskPlan& plan);
   void take_out_barred(const Trie& trie, ConfigId from, ConfigId plain, MaskPlan& plan);
   ByteSet doubtful_bytes(ConfigId c, ConfigId plain);
   bool is_settled(ConfigId c, ConfigId plain);
@@ -136,6 +171,12 @@ class Engine {
   RecentCache<uint64_t, std::shared_ptr<const Counted>> counted_{budget_};
   RecentCache<Hash128, std::shared_ptr<const NameTable>, Hash128Hasher> name_tables_{budget_};
   RecentCache<ConfigId, std::shared_ptr<const MaskPlan>> memo_{budget_};
+  RecentCache<uint64_t, std::shared_ptr<const ScalarDistances>> scalar_distances_{budget_};  // by expression and run of whitespace
+  std::unique_ptr<Completion> completion_, byte_completion_;                                 // made at the first question
+  Cost limit_ = kNoLimit;     // of the mask that is being computed: tokens that lead farther from the end are left out
+  bool is_narrowed_ = false;  // and one was
+  std::unordered_map<ConfigId, TokenId> witnesses_;  // by configuration: what `sharpen` has found
+  std::unordered_map<ConfigId, Cost> harmless_;      // by configuration: a limit that leaves out nothing
   // By configuration: tokens that may hold two equal items, to be tried with the true text.
   std::unordered_map<ConfigId, std::vector<TokenId>> doubtful_;
   std::vector<TokenId> new_doubtful_;  // of the mask that is being computed

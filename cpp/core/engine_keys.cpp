@@ -44,16 +44,22 @@ void Engine::add_names(const Trie& trie, RegisterId reg, const NameRange& range,
   const std::shared_ptr<const NameTable> table = name_table(trie, node, range, before_quote);
   const std::vector<uint64_t>& allowed = containers.menu(reg).names;
   for (const NameTable::Inside& in : table->inside) {
-    if (any_bit(allowed, in.low, in.high)) plan.set(in.token);
+    if (any_bit(allowed, in.low, in.high) && is_name_within(reg, parent, in, allowed)) plan.set(in.token);
   }
   for (const NameTable::Exit& exit : table->exits) {
     const uint32_t below = trie.first_token(exit.quote + 1);
     if (over_patterns) take_out_tokens(trie, exit.quote, plan);
     if (!any_bit(allowed, exit.name, exit.name + 1)) continue;
-    for (uint32_t t = trie.first_token(exit.quote); t < below; ++t) plan.set(trie.token(t));
-    if (trie.end(exit.quote) > exit.quote + 1) {
-      walk_below(trie, exit.quote, automaton_->closed_name(reg, exit.name, parent), plan);
+    const bool goes_on = trie.end(exit.quote) > exit.quote + 1;
+    if (!goes_on && limit_ == kNoLimit) {
+      for (uint32_t t = trie.first_token(exit.quote); t < below; ++t) plan.set(trie.token(t));
+      continue;
     }
+    const ConfigId behind = automaton_->closed_name(reg, exit.name, parent);
+    if (is_within(behind)) {
+      for (uint32_t t = trie.first_token(exit.quote); t < below; ++t) plan.set(trie.token(t));
+    }
+    if (goes_on) walk_below(trie, exit.quote, behind, plan);
   }
 }
 
@@ -88,7 +94,15 @@ bool Engine::add_first_keys(const Frame& place, uint32_t run, MaskPlan& plan) {
       add_table(pool.concat(quote, pool.concat(state, quote)), run, automaton_->closed_key(place.state, pattern, place.parent),
                 keys);
     }
+    const FrameId key = automaton_->intern({FrameKind::kKey, 0, place.state, first, place.parent});
     for (const Trie* trie : tries(run)) {
+      if (limit_ != kNoLimit) {  // which key it becomes makes a difference to what is left
+        const uint32_t opened = trie->first_child('"');
+        if (opened == trie->size()) continue;
+        set_or_take_out(*trie, opened, is_within(automaton_->config_of(key)), keys);
+        walk_exact_keys(key, *trie, opened + 1, trie->end(opened), keys);
+        continue;
+      }
       take_out_used(*trie, place.state, k, true, keys);
       add_names(*trie, place.state, names, true, place.parent, true, keys);
     }
@@ -118,8 +132,8 @@ void Engine::add_key(FrameId id, MaskPlan& plan) {
       if (!is_endless(std::make_pair(pattern, state))) continue;
       add_table(pool.concat(state, pool.literal_byte('"')), 0, automaton_->closed_key(f.state, pattern, f.parent), keys);
     }
-    if (has_finite_pattern(k)) {
-      walk_exact_keys(id, keys);
+    if (has_finite_pattern(k) || limit_ != kNoLimit) {
+      walk_exact_keys(id, trie, 0, trie.size(), keys);
     } else {
       take_out_used(trie, f.state, k, false, keys);
       add_names(trie, f.state, names, false, f.parent, true, keys);
@@ -127,10 +141,22 @@ void Engine::add_key(FrameId id, MaskPlan& plan) {
   });
 }
 
-// Where a finite pattern is alive, every key is followed letter by letter.
-void Engine::walk_exact_keys(FrameId id, MaskPlan& plan) {
+void Engine::set_or_take_out(const Trie& trie, uint32_t node, bool is_kept, MaskPlan& plan) {
+  for (uint32_t t = trie.first_token(node); t < trie.first_token(node + 1); ++t) {
+    if (is_kept) {
+      plan.set(trie.token(t));
+    } else {
+      plan.take_out(trie.token(t));
+    }
+  }
+}
+
+// Where a finite pattern is alive, or what is left of the document counts, a key is followed letter by letter as long as it may be a name or a
+// used one. Nodes [begin, end) of the trie are what may come at `id`.
+void Engine::walk_exact_keys(FrameId id, const Trie& trie, uint32_t begin, uint32_t end, MaskPlan& plan) {
+  if (begin == end) return;
   const Frame f = automaton_->frame(id);
-  const Trie& trie = vocabulary_->trie();
+  const uint32_t top = trie.depth(begin);
   struct Place {
     KeyId key = kNone;    // kNone: behind the key, all is exact
     ConfigId config = 0;  // behind the key
@@ -138,8 +164,8 @@ void Engine::walk_exact_keys(FrameId id, MaskPlan& plan) {
   };
   std::vector<Place> places(trie.max_depth() + 1);
   places[0] = {f.extra, 0, automaton_->exact_bytes(f.state, automaton_->key(f.extra))};
-  for (uint32_t i = 0; i < trie.size();) {
-    const uint32_t depth = trie.depth(i);
+  for (uint32_t i = begin; i < end;) {
+    const uint32_t depth = trie.depth(i) - top;
     const uint8_t byte = trie.byte(i);
     const Place& from = places[depth];
     Place to;
@@ -168,7 +194,11 @@ void Engine::walk_exact_keys(FrameId id, MaskPlan& plan) {
       i = trie.end(i);
       continue;
     }
-    for (uint32_t t = trie.first_token(i); t < trie.first_token(i + 1); ++t) plan.set(trie.token(t));
+    ConfigId here = to.config;
+    if (limit_ != kNoLimit && to.key != kNone) {
+      here = automaton_->config_of(automaton_->intern({FrameKind::kKey, 0, f.state, to.key, f.parent}));
+    }
+    if (trie.first_token(i) < trie.first_token(i + 1)) set_or_take_out(trie, i, is_within(here), plan);
     if (trie.end(i) != i + 1) {
       to.bytes = to.key != kNone ? automaton_->exact_bytes(f.state, automaton_->key(to.key)) : automaton_->first_bytes(to.config);
       places[depth + 1] = to;

@@ -10,7 +10,7 @@ namespace gd {
 void Engine::add_watched(const Frame& watch, FrameId id, MaskPlan& plan) {
   const FrameId inner_id = automaton_->forget_key(watch.extra);
   add_apart(plan, [&](MaskPlan& own) {
-    add_thread(inner_id, own);
+    add_inner(id, inner_id, own);
     Uniqueness& uniqueness = automaton_->uniqueness();
     const Frame inner = automaton_->frame(watch.extra);
     const ConfigId config = automaton_->config_of(id);
@@ -26,6 +26,23 @@ void Engine::add_watched(const Frame& watch, FrameId id, MaskPlan& plan) {
     }
     if (!is_settled(config, plain)) take_out_barred(vocabulary_->trie(), config, plain, own);
   });
+}
+
+// What the frame would allow by itself. With a limit: items that have to come behind the present one cost more where they are distinct, by
+// as much as here, or a little more if the present one is what they would have been.
+void Engine::add_inner(FrameId watched, FrameId inner, MaskPlan& plan) {
+  constexpr Cost kSpare = 8;
+  if (limit_ == kNoLimit || !automaton_->uniqueness().is_pending(automaton_->frame(watched))) return add_thread(inner, plan);
+  const Cost distinct = completion().of_frame(watched);
+  const Cost plain = completion().of_frame(inner);
+  const Cost more = plus(distinct > plain ? distinct - plain : 0, kSpare);
+  if (more > limit_) {
+    is_narrowed_ = true;
+    return;
+  }
+  limit_ -= more;
+  add_thread(inner, plan);
+  limit_ += more;
 }
 
 // Takes out the tokens of `trie` that `from` does not accept and `plain`, the same without distinctness, does. Those of which that
@@ -59,6 +76,10 @@ void Engine::take_out_barred(const Trie& trie, ConfigId from, ConfigId plain, Ma
       } else {
         plan.take_out(trie.token(t));
       }
+    }
+    if (limit_ != kNoLimit && next != Automaton::kDead && !is_open && trie.first_token(i) < trie.first_token(i + 1) &&
+        !is_within(next)) {
+      for (uint32_t t = trie.first_token(i); t < trie.first_token(i + 1); ++t) plan.take_out(trie.token(t));
     }
     if (next == Automaton::kDead || is_open || is_settled(next, next_plain)) {
       i = trie.end(i);

@@ -64,6 +64,17 @@ class ExpressionPool {
   static constexpr uint64_t kManyStrings = uint64_t{1} << 31;
   uint64_t num_strings(ExprId e);
 
+  // ---- lengths (expression_length.cpp) ----
+
+  static constexpr uint32_t kEndless = uint32_t{1} << 30;  // also what sums stop at
+  // A lower bound of the bytes of e's shortest string over the alphabet. Exact without intersection, complement, automaton.
+  uint32_t least_length(ExprId e);
+  // Whether it is exact for e and all that can be reached from it.
+  bool has_exact_length(ExprId e);
+  // No state that can be reached from e (e itself included) is farther than this from a match, in bytes; kEndless where that is not found
+  // within some hundred states.
+  uint32_t farthest(ExprId e);
+
   // The parts of a state that sits in a counted run of units C, followed by R; `state` is the same without the bounds.
   //   C{lo,hi} R             -> C{0,} R              P C{lo,hi} R       -> P C{0,} R          (P is a part of one C)
   //   (L & C{0,hi}) R        -> (L & C{0,}) R        (L & P C{0,hi}) R  -> (L & P C{0,}) R
@@ -176,6 +187,11 @@ class ExpressionPool {
   std::unordered_map<uint64_t, uint32_t> missing_units_;  // by (state, counter)
   std::vector<GroupSet> covers_;                          // by expression, grown on demand; with kKnownCover where found
   std::unordered_map<ExprId, GroupSet> explored_covers_, steady_covers_, unit_characters_, repeatable_characters_;
+  std::vector<Tri> exact_lengths_;                  // parallel to exprs_, grown on demand
+  std::vector<uint32_t> least_lengths_, farthest_;  // parallel to exprs_, grown on demand; kUnknownLength
+  uint32_t explore_farthest(ExprId e);
+  uint32_t greatest_length(ExprId e) const;
+  uint32_t find_least_length(ExprId e);
   std::vector<uint64_t> string_counts_;  // parallel to exprs_, grown on demand; 0 = unknown
   size_t memory_bytes_ = 0;
   uint64_t num_derivatives_ = 0;  // terms that derivatives were taken of

@@ -8,14 +8,41 @@
 namespace gd {
 
 Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::shared_ptr<const Vocabulary> vocabulary,
-                 std::vector<TokenId> stop_tokens)
+                 std::vector<TokenId> stop_tokens, const Limit& limit)
     : grammar_(std::move(grammar)),
       engine_(grammar_->engine(vocabulary)),
       stop_tokens_(std::move(stop_tokens)),
-      config_(engine_->start()) {
+      config_(engine_->start()),
+      limit_(limit) {
   if (stop_tokens_.empty()) stop_tokens_ = this->vocabulary().stop_tokens();
   for (const TokenId token : stop_tokens_) check_range(token);
   std::sort(stop_tokens_.begin(), stop_tokens_.end());
+  if (is_limited()) check_limit();
+}
+
+void Matcher::check_limit() {
+  const Cost needed = plus(engine_->distance(config_), limit_.counts_stop ? 1 : 0);
+  if (needed >= kFar) {
+    throw LimitError("max_completion",
+                     "it takes too long to find how a document can be finished, so no limit of tokens can be kept");
+  }
+  if (needed > limit_.max_tokens) {
+    throw MatcherError("max_tokens is " + std::to_string(limit_.max_tokens) + ", but the shortest document that is known needs " +
+                       std::to_string(needed) + " tokens" + (limit_.counts_stop ? ", the stop token included" : "") +
+                       "; raise max_tokens to that, or allow a shorter document");
+  }
+}
+
+std::optional<Cost> Matcher::distance_after(uint32_t num_tokens) const {
+  const uint32_t left = tokens_left();
+  const uint32_t needed = num_tokens + (limit_.counts_stop ? 1 : 0);
+  if (left < needed) return std::nullopt;
+  const Cost most = left - needed;
+  return left > limit_.closing_budget ? most : std::min(most, engine_->distance(config_));
+}
+
+std::string Matcher::shortest_completion(size_t max_bytes) const {
+  return terminated_ ? std::string() : engine_->shortest_completion(config_, max_bytes);
 }
 
 Matcher::Matcher(const Matcher& other)
@@ -25,7 +52,9 @@ Matcher::Matcher(const Matcher& other)
       config_(other.config_),
       terminated_(other.terminated_),
       last_(other.last_),
-      num_steps_(other.num_steps_) {
+      num_steps_(other.num_steps_),
+      limit_(other.limit_),
+      num_tokens_(other.num_tokens_) {
   if (last_ != nullptr) last_->references.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -40,8 +69,10 @@ void Matcher::release() {
   num_steps_ = 0;
 }
 
-void Matcher::push(ConfigId next, bool terminated) {
-  last_ = new Step{last_, 1, config_, terminated_};
+void Matcher::push(ConfigId next, bool terminated, uint32_t num_tokens, TokenId token, std::string_view text) {
+  auto bytes = token == kNone ? std::make_unique<const std::string>(text) : nullptr;
+  last_ = new Step{last_, 1, config_, terminated_, num_tokens_, token, std::move(bytes)};
+  num_tokens_ += num_tokens;
   ++num_steps_;
   config_ = next;
   terminated_ = terminated;
@@ -61,13 +92,22 @@ bool Matcher::accept_token(TokenId token) {
   if (terminated_) return false;
   if (is_stop(token)) {
     if (!engine_->is_accepting(config_)) return false;
-    push(config_, true);
+    push(config_, true, 1, token, {});
     return true;
   }
   if (!vocabulary().is_text(token)) return false;
-  const ConfigId next = engine_->advance(config_, vocabulary().text(token));
+  return go_on(vocabulary().text(token), 1, token, nullptr);
+}
+
+bool Matcher::go_on(std::string_view bytes, uint32_t num_tokens, TokenId token, size_t* num_accepted) {
+  const ConfigId next = engine_->advance(config_, bytes, num_accepted);
   if (next == Automaton::kDead) return false;
-  push(next, false);
+  if (is_limited()) {
+    const std::optional<Cost> most = distance_after(num_tokens);
+    if (!most.has_value()) return false;
+    if (!engine_->is_far(config_, *most) && engine_->distance(next) > *most) return false;
+  }
+  push(next, false, num_tokens, token, bytes);
   return true;
 }
 
@@ -81,6 +121,7 @@ bool Matcher::accept_tokens(const std::vector<TokenId>& tokens) {
   std::swap(terminated_, probe.terminated_);
   std::swap(last_, probe.last_);
   std::swap(num_steps_, probe.num_steps_);
+  std::swap(num_tokens_, probe.num_tokens_);
   return true;
 }
 
@@ -92,15 +133,12 @@ size_t Matcher::validate_tokens(const std::vector<TokenId>& tokens) const {
   return n;
 }
 
-bool Matcher::accept_bytes(std::string_view bytes, size_t* num_accepted) {
+bool Matcher::accept_bytes(std::string_view bytes, uint32_t num_tokens, size_t* num_accepted) {
   if (terminated_) {
     if (num_accepted != nullptr) *num_accepted = 0;
     return false;
   }
-  const ConfigId next = engine_->advance(config_, bytes, num_accepted);
-  if (next == Automaton::kDead) return false;
-  push(next, false);
-  return true;
+  return go_on(bytes, num_tokens, kNone, num_accepted);
 }
 
 void Matcher::rollback(size_t num_steps) {
@@ -112,6 +150,7 @@ void Matcher::rollback(size_t num_steps) {
     Step* step = last_;
     config_ = step->before;
     terminated_ = step->terminated_before;
+    num_tokens_ = step->tokens_before;
     last_ = step->previous;
     --num_steps_;
     // This matcher's hold moves from the step to the one before it: taken first, so that nobody else can free it in between.
@@ -129,6 +168,23 @@ void Matcher::reset() {
   engine_ = std::move(engine);
   config_ = engine_->start();
   terminated_ = false;
+  num_tokens_ = 0;
+  if (is_limited()) check_limit();  // of the new engine
+}
+
+std::string Matcher::text() const {
+  std::vector<const Step*> steps;
+  for (const Step* step = last_; step != nullptr; step = step->previous) steps.push_back(step);
+  std::string result;
+  for (; !steps.empty(); steps.pop_back()) {
+    const Step& step = *steps.back();
+    if (step.token == kNone) {
+      result += *step.text;
+    } else if (vocabulary().is_text(step.token) && !is_stop(step.token)) {
+      result += vocabulary().text(step.token);
+    }
+  }
+  return result;
 }
 
 bool Matcher::is_accepting() const { return terminated_ || engine_->is_accepting(config_); }
@@ -137,7 +193,17 @@ void Matcher::fill(uint32_t* mask) const {
   if (terminated_) {
     std::memset(mask, 0, vocabulary().num_words() * sizeof(uint32_t));
   } else {
-    engine_->fill(config_, mask);
+    if (!is_limited()) {
+      engine_->fill(config_, mask);
+    } else if (const std::optional<Cost> most = distance_after(1); most.has_value()) {
+      if (engine_->is_far(config_, *most)) {
+        engine_->fill(config_, mask);
+      } else {
+        engine_->fill_within(config_, *most, mask);
+      }
+    } else {
+      std::memset(mask, 0, vocabulary().num_words() * sizeof(uint32_t));
+    }
     for (const TokenId token : stop_tokens_) clear_token(mask, token);
   }
   if (!is_accepting()) return;

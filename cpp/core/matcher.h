@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,8 +16,17 @@ namespace gd {
 
 class Matcher {
  public:
-  // `stop_tokens`: what ends the sequence; empty means the vocabulary's own. Throws MatcherError if one is out of range.
-  Matcher(std::shared_ptr<CompiledGrammar> grammar, std::shared_ptr<const Vocabulary> vocabulary, std::vector<TokenId> stop_tokens);
+  // How long the sequence may become. A token is allowed only if the document can still be finished within the limit, so that it always is.
+  struct Limit {
+    uint32_t max_tokens = kNone;
+    bool counts_stop = true;      // the stop token is one of them
+    uint32_t closing_budget = 0;  // with so many tokens left, only what leads no farther from the end
+  };
+
+  // `stop_tokens`: what ends the sequence; empty means the vocabulary's own. Throws MatcherError if one is out of range, or if the
+  // shortest document does not fit into the limit.
+  Matcher(std::shared_ptr<CompiledGrammar> grammar, std::shared_ptr<const Vocabulary> vocabulary, std::vector<TokenId> stop_tokens,
+          const Limit& limit);
   Matcher(const Matcher& other);  // fork: O(1), the history is shared
   Matcher& operator=(const Matcher&) = delete;
   ~Matcher() { release(); }
@@ -24,7 +35,8 @@ class Matcher {
   // vocabulary does not have.
   bool accept_token(TokenId token);
   bool accept_tokens(const std::vector<TokenId>& tokens);  // all or nothing
-  bool accept_bytes(std::string_view bytes, size_t* num_accepted = nullptr);
+  // `num_tokens`: as how many tokens the bytes count.
+  bool accept_bytes(std::string_view bytes, uint32_t num_tokens = 0, size_t* num_accepted = nullptr);
   size_t validate_tokens(const std::vector<TokenId>& tokens) const;  // how many would be accepted
 
   void rollback(size_t num_steps);  // throws MatcherError if there are fewer steps
@@ -36,6 +48,16 @@ class Matcher {
   void fill(uint32_t* mask) const;
   ByteSet allowed_bytes() const;
   std::vector<Engine::Expectation> expectations() const;
+
+  // The way to the end: an upper bound in tokens (without a stop token), the fewest bytes, and a text of about that length.
+  Cost distance() const { return terminated_ ? 0 : engine_->distance(config_); }
+  Cost byte_distance() const { return terminated_ ? 0 : engine_->byte_distance(config_); }
+  std::string shortest_completion(size_t max_bytes) const;
+  std::string forced_bytes(size_t max_bytes) const {
+    return terminated_ ? std::string() : engine_->forced_bytes(config_, max_bytes);
+  }
+  std::string text() const;  // all that was accepted, linear in its length
+  uint32_t tokens_left() const { return limit_.max_tokens == kNone ? kNone : limit_.max_tokens - num_tokens_; }
   const Vocabulary& vocabulary() const { return engine_->vocabulary(); }
   Engine& engine() const { return *engine_; }
 
@@ -47,9 +69,17 @@ class Matcher {
     std::atomic<uint32_t> references;
     ConfigId before;  // the configuration before the step
     bool terminated_before;
+    uint32_t tokens_before;
+    TokenId token;  // kNone: `text` was read as bytes
+    std::unique_ptr<const std::string> text;
   };
 
-  void push(ConfigId next, bool terminated);
+  void push(ConfigId next, bool terminated, uint32_t num_tokens, TokenId token, std::string_view text);
+  bool is_limited() const { return limit_.max_tokens != kNone; }
+  // The distance that may be left behind `num_tokens` more; nullopt if there is no room for them.
+  std::optional<Cost> distance_after(uint32_t num_tokens) const;
+  bool go_on(std::string_view bytes, uint32_t num_tokens, TokenId token, size_t* num_accepted);
+  void check_limit();
   bool is_stop(TokenId token) const;
   void check_range(TokenId token) const;
   void release();
@@ -61,6 +91,8 @@ class Matcher {
   bool terminated_ = false;
   Step* last_ = nullptr;
   size_t num_steps_ = 0;
+  Limit limit_;
+  uint32_t num_tokens_ = 0;
 };
 
 }  // namespace gd

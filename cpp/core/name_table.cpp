@@ -56,7 +56,9 @@ NameTable::NameTable(const Trie& trie, const std::vector<std::string_view>& name
         i = trie.end(i);
         continue;
       }
-      for (uint32_t t = trie.first_token(i); t < trie.first_token(i + 1); ++t) inside.push_back({to.low, to.high, trie.token(t)});
+      for (uint32_t t = trie.first_token(i); t < trie.first_token(i + 1); ++t) {
+        inside.push_back({to.low, to.high, to.depth, trie.token(t)});
+      }
       if (trie.end(i) != i + 1) {
         if (places.size() < depth + 2) places.resize(depth + 2);
         places[depth + 1] = {to, next_bytes(names, to), true};

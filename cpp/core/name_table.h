@@ -27,6 +27,7 @@ struct NameTable {
   struct Inside {  // the token ends within a key: allowed if one of these names is
     uint32_t low = 0;
     uint32_t high = 0;
+    uint32_t depth = 0;  // bytes of the name that have been written then
     TokenId token = 0;
   };
   struct Exit {          // tokens that complete a name and its closing quote

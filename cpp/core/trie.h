@@ -60,6 +60,12 @@ class Trie {
       if (const uint32_t i = roots_[b]; i != kNone) visit(i, end(i));
     });
   }
+  // The node that `byte` leads to, from the root or from node i; size() if there is none.
+  uint32_t first_child(uint8_t byte) const {
+    if (!roots_.empty()) return roots_[byte] == kNone ? size() : roots_[byte];
+    return sibling(0, size(), byte);
+  }
+  uint32_t child(uint32_t i, uint8_t byte) const { return sibling(i + 1, end(i), byte); }
   // The node at the end of `path`; size() if there is none.
   uint32_t find(std::string_view path) const;
   size_t memory_bytes() const;
@@ -75,6 +81,10 @@ class Trie {
     uint8_t kind = 0;  // 0: an ASCII character; else the number of its group, plus one
   };
 
+  uint32_t sibling(uint32_t i, uint32_t last, uint8_t byte) const {
+    while (i < last && nodes_[i].byte != byte) i = nodes_[i].end;
+    return i < last ? i : size();
+  }
   void open(uint8_t byte, uint32_t depth);
   void finish();
 

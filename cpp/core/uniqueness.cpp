@@ -348,6 +348,44 @@ bool Uniqueness::is_free(const Frame& watch) {
   return (kind == FrameKind::kTerminal || kind == FrameKind::kKey) && chain(without_texts(read(watch))).empty();
 }
 
+bool Uniqueness::ends_plainly(const Frame& watch) { return ends_plainly(read(watch), true); }
+
+bool Uniqueness::is_pending(const Frame& watch) { return !ends_plainly(read(watch), false); }
+
+// `with_candidates`: an earlier item that the present one may equal counts as well.
+bool Uniqueness::ends_plainly(const Watch& w, bool with_candidates) {
+  Containers& containers = automaton_.containers();
+  const Frame inner = automaton_.frame(w.inner);
+  Frame at = inner.kind == FrameKind::kTerminal ? automaton_.frame(inner.parent) : inner;
+  bool is_inner = inner.kind != FrameKind::kTerminal;
+  for (LevelId id = w.level; id != kNoLevel; id = levels_[id].below) {
+    const Level& level = levels_[id];
+    if (level.phase == Level::Phase::kForgotten) {  // levels between are not kept
+      while (at.parent != level.parent) at = automaton_.frame(at.parent);
+      if (!containers.can_close(at.state)) return false;
+    } else if (level.kind == Level::Kind::kUnique) {
+      if (with_candidates && level.candidates != ValuePool::kNoValues) return false;
+      if (!containers.can_close(at.state)) {
+        const bool takes_one = is_inner && inner.kind == FrameKind::kArrayOpen &&
+                               containers[at.state].formula == FormulaPool::kTrue && containers.entries_missing(at.state) <= 1;
+        if (!takes_one) return false;
+      } else if (is_inner && inner.kind == FrameKind::kItemNext && with_candidates) {
+        return false;
+      }
+    }
+    is_inner = false;
+    at = automaton_.frame(at.parent);
+  }
+  return true;
+}
+
+bool Uniqueness::has_unknown(const Frame& watch) const {
+  for (LevelId id = watch.state; id != kNoLevel; id = levels_[id].below) {
+    if (levels_[id].unknown) return true;
+  }
+  return false;
+}
+
 ByteSet Uniqueness::doubtful_bytes(const Frame& watch) {
   const Watch w = read(watch);
   const Frame inner = automaton_.frame(w.inner);

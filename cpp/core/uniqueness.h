@@ -62,6 +62,12 @@ class Uniqueness {
   bool is_plenty(const Frame& watch);
   // Inside a scalar or key of an item that equals no earlier one, whatever follows: what the item becomes makes no difference.
   bool is_free(const Frame& watch);
+  // Whether a way to the end that does not know of distinctness keeps it: no earlier item can be met, and no further item has to come.
+  bool ends_plainly(const Frame& watch);
+  // Whether items have to come behind the present one.
+  bool is_pending(const Frame& watch);
+  // Whether an item was read whose value is forgotten.
+  bool has_unknown(const Frame& watch) const;
   // Inside a scalar: the bytes that may lead to the text of an earlier item.
   ByteSet doubtful_bytes(const Frame& watch);
 
@@ -84,6 +90,7 @@ class Uniqueness {
   };
   using Chain = std::vector<Place>;
 
+  bool ends_plainly(const Watch& watch, bool with_candidates);
   LevelId intern(const Level& level);
   FrameId interned(const Watch& watch);
   FrameId checked(Watch watch, bool for_mask);

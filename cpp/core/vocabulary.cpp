@@ -41,8 +41,18 @@ bool may_hold_two_items(std::string_view text) {
          (has_pair(text, false) || has_pair(text, true) || has_pair(text.substr(1), true));
 }
 
-}  // namespace
-namespace {
+// The commas and opening brackets of what may stand outside of strings; 0 for what may not.
+uint32_t num_begun(std::string_view text) {
+  uint32_t count = 0;
+  char before = ' ';
+  for (const char c : text) {
+    const bool begins = c == ',' || c == '[' || c == '{';
+    if ((begins && before == '{') || (c == ',' && (before == ',' || before == '['))) return 0;
+    count += begins ? 1 : 0;
+    if (c != ' ' && c != '\t' && c != '\n' && c != '\r') before = c;
+  }
+  return count;
+}
 
 constexpr size_t kMaxTokenBytes = 65535;
 constexpr uint32_t kMaxSize = 0x7FFFFFFF;
@@ -96,6 +106,7 @@ Vocabulary::Vocabulary(std::vector<std::optional<std::string>> tokens, std::vect
     if (text.size() == 1) alphabet_.insert(static_cast<uint8_t>(text[0]));
     if (may_close_a_key_twice(text)) twice_a_key_.push_back(id);
     if (may_hold_two_items(text)) item_pairs_.push_back(id);
+    most_begun_ = std::max(most_begun_, num_begun(text));
   }
   if (entries.empty()) throw VocabularyError("the vocabulary has no token with text");
   std::vector<std::vector<std::pair<std::string_view, TokenId>>> rests;
@@ -230,7 +241,19 @@ void Vocabulary::remember(Cache& cache, const Key& key, const Value& value, size
   if (budget_.make_room(cost, [&] { age(); })) cache.add(key, value, cost, held_bytes);
 }
 
+std::shared_ptr<const ScalarDistances> Vocabulary::find_distances(const Hash128& key) const {
+  const std::lock_guard lock(tables_mutex_);
+  const auto* known = distances_.find(key);
+  return known == nullptr ? nullptr : *known;
+}
+
+void Vocabulary::add_distances(const Hash128& key, const std::shared_ptr<const ScalarDistances>& distances) const {
+  const std::lock_guard lock(tables_mutex_);
+  if (distances_.find(key) == nullptr) remember(distances_, key, distances, distances->memory_bytes());
+}
+
 void Vocabulary::age() const {
+  distances_.age();
   tables_.age();
   covers_.age();
   plain_up_to_.age();

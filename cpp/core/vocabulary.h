@@ -19,6 +19,16 @@ namespace gd {
 
 struct TerminalTable;
 
+// The tokens that stay within a scalar in some state, by what is left of it behind them (completion.h).
+struct ScalarDistances {
+  std::vector<std::pair<uint32_t, TokenSet>> sets;  // increasing
+  size_t memory_bytes() const {
+    size_t bytes = sizeof(ScalarDistances);
+    for (const auto& [cost, set] : sets) bytes += sizeof(set) + set.memory_bytes();
+    return bytes;
+  }
+};
+
 // The tokens that begin with JSON whitespace: how long the run is, and what comes behind it. A place where whitespace may stand reads
 // the run first, and what follows does not depend on how long it was.
 struct WhitespaceRuns {
@@ -71,6 +81,12 @@ class Vocabulary {
   std::shared_ptr<const TerminalTable> find_table(const Hash128& key) const;
   std::shared_ptr<const TerminalTable> add_table(const Hash128& key, std::shared_ptr<const TerminalTable> table) const;
 
+  std::shared_ptr<const ScalarDistances> find_distances(const Hash128& key) const;
+  void add_distances(const Hash128& key, const std::shared_ptr<const ScalarDistances>& distances) const;
+
+  // The most values and containers that one token can begin, outside of strings.
+  uint32_t most_begun() const { return most_begun_; }
+
   // Tables, covers and residuals together. What is forgotten is made again when it is needed; 0: nothing is remembered.
   static constexpr size_t kDefaultTableLimit = size_t{128} << 20;
   void set_table_limit(size_t bytes) const;
@@ -83,6 +99,7 @@ class Vocabulary {
   std::vector<std::optional<std::string>> tokens_;
   std::vector<TokenId> stop_tokens_;
   uint32_t size_;
+  uint32_t most_begun_ = 0;
   Trie trie_;
   WhitespaceRuns whitespace_runs_;
   ByteSet alphabet_;
@@ -106,6 +123,7 @@ class Vocabulary {
   mutable RecentCache<GroupSet, std::shared_ptr<const Cover>> covers_{budget_};
   mutable RecentCache<uint32_t, std::shared_ptr<const TokenSet>> plain_up_to_{budget_};
   mutable RecentCache<Hash128, std::shared_ptr<const Trie>, Hash128Hasher> residuals_{budget_};
+  mutable RecentCache<Hash128, std::shared_ptr<const ScalarDistances>, Hash128Hasher> distances_{budget_};
 };
 
 }  // namespace gd

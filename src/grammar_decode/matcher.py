@@ -31,12 +31,20 @@ class GrammarMatcher:
     )
 
     def __init__(
-        self, grammar: Grammar, vocabulary: Vocabulary, *, stop_token_ids: Iterable[int] | None = None
+        self,
+        grammar: Grammar,
+        vocabulary: Vocabulary,
+        *,
+        stop_token_ids: Iterable[int] | None = None,
+        max_tokens: int | None = None,
+        count_stop_token: bool = True,
+        closing_budget: int = 0,
     ) -> None:
         _check_types(grammar, vocabulary)
         stops = [] if stop_token_ids is None else list(stop_token_ids)
         index = vocabulary._core_vocabulary_for(stops)
-        self._bind(grammar, vocabulary, _core.Matcher(grammar._core_grammar, index, stops))
+        matcher = _core.Matcher(grammar._core_grammar, index, stops, max_tokens, count_stop_token, closing_budget)
+        self._bind(grammar, vocabulary, matcher)
 
     def _bind(self, grammar: Grammar, vocabulary: Vocabulary, matcher: _core.Matcher) -> None:
         self.grammar = grammar
@@ -58,9 +66,12 @@ class GrammarMatcher:
         """How many of the tokens would be accepted one after another; the state is unchanged."""
         return self._matcher.validate_tokens(list(token_ids))
 
-    def accept_bytes(self, data: bytes) -> bool:
-        """Go on behind ``data`` as text; one step for :meth:`rollback`. False (and no change) if it is not allowed."""
-        return self._matcher.accept_bytes(data)
+    def accept_bytes(self, data: bytes, *, num_tokens: int = 0) -> bool:
+        """Go on behind ``data`` as text; one step for :meth:`rollback`. False (and no change) if it is not allowed.
+
+        ``num_tokens``: as how many tokens of ``max_tokens`` the text counts.
+        """
+        return self._matcher.accept_bytes(data, num_tokens)
 
     def count_accepted_bytes(self, data: bytes) -> int:
         """How many bytes of ``data`` stay within the language; the state is unchanged."""
@@ -87,6 +98,45 @@ class GrammarMatcher:
     def num_steps(self) -> int:
         """How many steps :meth:`rollback` can take back."""
         return self._matcher.num_steps
+
+    @property
+    def tokens_left(self) -> int | None:
+        """How many tokens of ``max_tokens`` are left; None without a limit."""
+        return self._matcher.tokens_left
+
+    def completion_distance(self) -> int | None:
+        """An upper bound of the tokens that finish the document from here, without the stop token.
+
+        0 where it is complete; from distance n some token leads to distance n - 1 or less. None where no way to the
+        end is known (a search that was given up; such a matcher can't be made with ``max_tokens``).
+        """
+        return self._matcher.distance()
+
+    def completion_bytes(self) -> int | None:
+        """The fewest bytes that finish the document from here.
+
+        An upper bound where items must be distinct or where keys of a pattern are needed; None where none is known.
+        """
+        return self._matcher.byte_distance()
+
+    def shortest_completion(self, *, max_bytes: int = 1 << 20) -> bytes:
+        """A text of :meth:`completion_bytes` bytes that finishes the document from here.
+
+        Raises :class:`SchemaTooComplex` if it is longer than ``max_bytes``.
+        """
+        return self._matcher.shortest_completion(max_bytes)
+
+    def forced_bytes(self, *, max_bytes: int = 1 << 16) -> bytes:
+        """The longest text that every continuation begins with, up to ``max_bytes``; empty where there is a choice.
+
+        Where the document is complete already, nothing is forced, because it may end.
+        """
+        return self._matcher.forced_bytes(max_bytes)
+
+    @property
+    def text(self) -> bytes:
+        """All that was accepted, stop tokens left out. Linear in its length."""
+        return self._matcher.text()
 
     def is_accepting(self) -> bool:
         """Whether the document is complete, so that a stop token is allowed."""

@@ -1,0 +1,240 @@
+// Masks that keep the end of the document within reach: the mask of the configuration, less the tokens behind which the distance is more
+// than a limit. Everything is made as without a limit; where a token is added, the distance behind it is asked for.
+
+#include <algorithm>
+#include <map>
+
+#include "engine.h"
+
+namespace gd {
+
+Completion& Engine::completion() {
+  if (completion_ == nullptr) {
+    completion_ = std::make_unique<Completion>(*automaton_, &vocabulary_->trie());
+    sharpen();
+  }
+  return *completion_;
+}
+
+Cost Engine::distance(ConfigId c) {
+  const std::lock_guard lock(mutex_);
+  begin_work();
+  return completion().of_config(c);
+}
+
+bool Engine::is_far(ConfigId c, Cost limit) {
+  const std::lock_guard lock(mutex_);
+  begin_work();
+  return plus(completion().of_config(c), completion().margin(vocabulary_->most_begun())) <= limit;
+}
+
+Cost Engine::byte_distance(ConfigId c) {
+  const std::lock_guard lock(mutex_);
+  begin_work();
+  if (byte_completion_ == nullptr) byte_completion_ = std::make_unique<Completion>(*automaton_, nullptr);
+  return byte_completion_->of_config(c);
+}
+
+std::string Engine::shortest_completion(ConfigId c, size_t max_bytes) {
+  const std::lock_guard lock(mutex_);
+  begin_work();
+  if (byte_completion_ == nullptr) byte_completion_ = std::make_unique<Completion>(*automaton_, nullptr);
+  return byte_completion_->text(c, max_bytes);
+}
+
+// The shortest document, spelled by the fewest tokens: they may reach across values, so it can be nearer than its parts say.
+void Engine::sharpen() {
+  constexpr Cost kMostTokens = 20000;
+  const ConfigId c = automaton_->start();
+  if (completion_->of_config(c) > kMostTokens) return;
+  const std::string text = completion_->text(c, size_t{kMostTokens} * 8);
+  std::vector<Cost> costs(text.size() + 1, kFar);
+  costs.back() = 0;
+  completion_->texts().complete(text, costs);
+  // The places that the witness passes, at the ends of its tokens.
+  std::vector<Witness> places;
+  ConfigId at = c;
+  for (size_t i = 0; i < text.size();) {
+    const std::string_view piece = std::string_view(text).substr(i, completion_->texts().first_step(text, i, costs));
+    const uint32_t node = vocabulary_->trie().find(piece);
+    places.push_back({at, costs[i], vocabulary_->trie().token(vocabulary_->trie().first_token(node))});
+    for (const char byte : piece) at = automaton_->step(at, static_cast<uint8_t>(byte));
+    if (at == Automaton::kDead) return;  // distinct items: the text does not know of them
+    i += piece.size();
+  }
+  if (!automaton_->is_accepting(at)) return;
+  std::vector<std::pair<ConfigId, Cost>> way;
+  for (const Witness& place : places) {
+    witnesses_[place.config] = place.token;
+    way.emplace_back(place.config, place.cost);
+  }
+  completion_->note(way);
+}
+
+// The first tokens of a way to the end. No table knows of a witness that was found for c itself, and near the limit what they add is on the
+// safe side.
+void Engine::add_witness(ConfigId c, uint32_t* mask) {
+  constexpr Cost kNear = 2;
+  constexpr size_t kMostBytes = size_t{1} << 20;
+  const auto found = witnesses_.find(c);
+  if (found != witnesses_.end()) {
+    ConfigId at = c;
+    for (const char byte : vocabulary_->text(found->second)) at = automaton_->step(at, static_cast<uint8_t>(byte));
+    if (is_within(at)) set_token(mask, found->second);
+  }
+  if (plus(completion().of_config(c), kNear) < limit_) return;
+  // What the tables add is on the safe side, so the way itself may be missing.
+  const std::string text = completion().text(c, kMostBytes);
+  const Trie& trie = vocabulary_->trie();
+  ConfigId at = c;
+  uint32_t node = trie.size();
+  for (size_t i = 0; i < text.size(); ++i) {
+    const uint8_t byte = static_cast<uint8_t>(text[i]);
+    node = i == 0 ? trie.first_child(byte) : trie.child(node, byte);
+    if (node == trie.size()) return;
+    at = automaton_->step(at, byte);
+    if (at == Automaton::kDead) return;
+    if (trie.first_token(node) < trie.first_token(node + 1) && is_within(at)) {
+      set_tokens(trie, trie.first_token(node), trie.first_token(node + 1), mask);
+    }
+  }
+}
+
+std::string Engine::forced_bytes(ConfigId c, size_t max_bytes) {
+  const std::lock_guard lock(mutex_);
+  begin_work();
+  std::string text;
+  while (text.size() < max_bytes && !automaton_->is_accepting(c)) {
+    ConfigId only = Automaton::kDead;
+    uint32_t num_live = 0;
+    uint8_t forced = 0;
+    for (uint32_t byte = 0; byte < 256 && num_live < 2; ++byte) {
+      if (!automaton_->first_bytes(c).contains(static_cast<uint8_t>(byte))) continue;
+      const ConfigId next = automaton_->step(c, static_cast<uint8_t>(byte));
+      if (next == Automaton::kDead) continue;
+      ++num_live;
+      only = next;
+      forced = static_cast<uint8_t>(byte);
+    }
+    if (num_live != 1) break;
+    text.push_back(static_cast<char>(forced));
+    c = only;
+  }
+  return text;
+}
+
+bool Engine::is_within(ConfigId c) {
+  if (limit_ == kNoLimit) return true;
+  if (completion().of_config(c) <= limit_) return true;
+  is_narrowed_ = true;
+  return false;
+}
+
+void Engine::fill_within(ConfigId c, Cost limit, uint32_t* mask) {
+  const std::lock_guard lock(mutex_);
+  begin_work();
+  const ConfigId alike = automaton_->forget_texts(c);
+  if (const auto known = harmless_.find(alike); known != harmless_.end() && known->second <= limit) {
+    fill_plain(c, alike, mask);
+    return;
+  }
+  struct Narrowing {  // ends also where a search is given up
+    Engine& engine;
+    ~Narrowing() { engine.limit_ = kNoLimit; }
+  };
+  {
+    const Narrowing narrowing{*this};
+    limit_ = limit;
+    is_narrowed_ = false;
+    plan_.clear();
+    new_doubtful_.clear();
+    const std::span<const FrameId> threads = automaton_->threads(alike);
+    for (const FrameId f : std::vector<FrameId>(threads.begin(), threads.end())) add_thread(f, plan_);
+    plan_.write(mask, vocabulary_->num_words());
+    check_repeats(c, mask, plan_);
+    if (!new_doubtful_.empty()) check_tokens(std::vector<TokenId>(new_doubtful_), c, mask, plan_);
+    add_witness(c, mask);
+  }
+  if (is_narrowed_) return;
+  const auto [known, is_new] = harmless_.try_emplace(alike, limit);
+  known->second = std::min(known->second, limit);
+}
+
+// Tokens that lead into the item behind one whose value is forgotten: what is left may depend on it, so they are tried with the true text.
+void Engine::note_unknown(ConfigId c, const Trie& trie, uint32_t node) {
+  if (!automaton_->has_unique_arrays()) return;
+  const std::span<const FrameId> threads = automaton_->threads(c);
+  const bool is_unknown = std::any_of(threads.begin(), threads.end(), [&](FrameId id) {
+    const Frame& f = automaton_->frame(id);
+    return f.kind == FrameKind::kWatched && automaton_->uniqueness().has_unknown(f);
+  });
+  for (uint32_t t = trie.first_token(node); is_unknown && t < trie.first_token(node + 1); ++t)
+    new_doubtful_.push_back(trie.token(t));
+}
+
+// The tokens that stay within the scalar with at most `limit` left of it.
+void Engine::add_scalar_within(ExprId e, uint32_t run, Cost limit, MaskPlan& plan) {
+  const std::shared_ptr<const ScalarDistances> distances = scalar_distances(e, run);
+  for (const auto& [cost, set] : distances->sets) {
+    if (cost > limit) break;
+    plan.add(distances, set);
+  }
+}
+
+std::shared_ptr<const ScalarDistances> Engine::scalar_distances(ExprId e, uint32_t run) {
+  run = longest_run(run);
+  const uint64_t id = (uint64_t{e} << 32) | run;
+  if (const auto* known = scalar_distances_.find(id); known != nullptr) return *known;
+  ExpressionPool& pool = automaton_->expressions();
+  // Where the shortest texts do not depend on what was asked before, other grammars have the same distances.
+  const bool is_shared = pool.has_exact_length(e);
+  Hash128 key = pool.content_hash(e);
+  key.feed(uint64_t{0xd157ULL});
+  key.feed(run);
+  if (is_shared) {
+    if (std::shared_ptr<const ScalarDistances> shared = vocabulary_->find_distances(key); shared != nullptr) {
+      remember(scalar_distances_, id, shared, shared->memory_bytes());
+      return shared;
+    }
+  }
+  std::map<Cost, std::vector<uint32_t>> by_cost;
+  std::vector<ExprId> states;
+  for (const Trie* trie : tries(run)) {
+    if (states.size() < trie->max_depth() + 2) states.resize(trie->max_depth() + 2);
+    states[0] = e;
+    for (uint32_t i = 0; i < trie->size();) {
+      const ExprId next = pool.step(states[trie->depth(i)], trie->byte(i));
+      if (next == ExpressionPool::kEmpty) {
+        i = trie->end(i);
+        continue;
+      }
+      if (trie->first_token(i) < trie->first_token(i + 1)) {
+        std::vector<uint32_t>& tokens = by_cost[completion().of_scalar(next)];
+        for (uint32_t t = trie->first_token(i); t < trie->first_token(i + 1); ++t) tokens.push_back(trie->token(t));
+      }
+      states[trie->depth(i) + 1] = next;
+      ++i;
+    }
+  }
+  auto result = std::make_shared<ScalarDistances>();
+  for (auto& [cost, tokens] : by_cost) {
+    result->sets.emplace_back(cost, TokenSet::from_ids(std::move(tokens), vocabulary_->num_words()));
+  }
+  const std::shared_ptr<const ScalarDistances> distances = result;
+  if (is_shared) vocabulary_->add_distances(key, distances);
+  remember(scalar_distances_, id, distances, distances->memory_bytes());
+  return distances;
+}
+
+// Whether a token that ends within the names of `in` can still become one of those that is near enough. `parent` waits for the object.
+bool Engine::is_name_within(RegisterId reg, FrameId parent, const NameTable::Inside& in, const std::vector<uint64_t>& allowed) {
+  if (limit_ == kNoLimit) return true;
+  const Cost outside = completion().of_frame(parent);
+  for (uint32_t s = in.low; s < in.high; ++s) {
+    if (any_bit(allowed, s, s + 1) && plus(completion().of_name(reg, s, in.depth), outside) <= limit_) return true;
+  }
+  is_narrowed_ = true;
+  return false;
+}
+
+}  // namespace gd

@@ -1,0 +1,38 @@
+// The shortest strings of a regular expression, over the bytes that are tokens by themselves.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "expression.h"
+
+namespace gd {
+
+class ShortestTexts {
+ public:
+  ShortestTexts(ExpressionPool& pool, const ByteSet& alphabet);
+
+  // A shortest string of `e`, and the states it passes: states[i] behind its first i bytes (states[0] = e). Throws LimitError.
+  struct Path {
+    std::string text;
+    std::vector<ExprId> states;
+  };
+  Path find(ExprId e);
+  // Shows the strings of `e` one after another, none shorter than one before it, until `is_taken` returns true. False if there are no
+  // more. Throws LimitError.
+  bool list(ExprId e, const std::function<bool(const std::string&)>& is_taken);
+  const std::vector<uint8_t>& order() const { return order_; }
+
+ private:
+  static constexpr size_t kMostSteps = 2000000;
+
+  uint32_t length(ExprId e);  // of a shortest string
+
+  ExpressionPool& pool_;
+  std::unordered_map<ExprId, uint32_t> lengths_;  // where expressions do not know
+  std::vector<uint8_t> order_;                    // the alphabet, letters first: what is tried first where lengths are equal
+};
+
+}  // namespace gd
