@@ -135,6 +135,8 @@ class Combiner:
 
     def conjunction(self, json_type: int, literals: Sequence[Literal]) -> Formula:
         """What all of the literals say of values of the type."""
+        if len(literals) == 1:
+            return self.formula(json_type, literals[0])
         self.work.tick(1 + len(literals))
         parts = []
         for literal in literals:

@@ -141,15 +141,22 @@ class Conditions:
         if known is not None:
             return known
         record = self.formulas.records[formula]
+        inside = self._inside
         if isinstance(record, Or):
-            found = dict.fromkeys(s for part in record.parts for s in self._project(part, relevant, base, memo))
+            found: dict[ClaimSet, None] = {}
+            for part in record.parts:
+                if inside[part] & relevant:
+                    found.update(dict.fromkeys(self._project(part, relevant, base, memo)))
+                else:
+                    found[_NOTHING_PICKED] = None
             result = tuple(found)
         elif isinstance(record, And):
             result = _ANY_WAY
             for part in record.parts:
-                more = self._project(part, relevant, base, memo)
-                if more != _ANY_WAY:
-                    result = self._both(result, more, base)
+                if inside[part] & relevant:
+                    more = self._project(part, relevant, base, memo)
+                    if more != _ANY_WAY:
+                        result = self._both(result, more, base)
         else:
             index = self._ids[formula]
             alone: ClaimSet = frozenset((index,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeGuard
@@ -47,7 +46,6 @@ from grammar_decode.json_schema.strings import Strings, is_text
 from grammar_decode.limits import Limits
 from grammar_decode.regex.charset import ALL
 
-_PLAIN_NAME = re.compile(r"[ !#-\[\]-~]*")
 #: Classes of keys that are told apart by patterns.
 MOST_PATTERN_CLASSES = 256
 #: Ways to read one name above which the alternatives are divided by what it may be.
@@ -163,7 +161,7 @@ class Objects:
         ids = {name: i for i, name in enumerate(classes)}
         unranked = (None,) * len(classes)
         return ir.Members(
-            names=tuple(map(_key_bytes, classes)),
+            names=tuple(map(canonical_bytes, classes)),
             ranks=(*range(len(declared)), *unranked[len(declared) :]) if self.ordered else unranked,
             patterns=patterns,
             values=tuple(values),
@@ -513,7 +511,7 @@ class _ObjectLowering(Simplifier[_Facts]):
         if high is not None and not unnamed and high >= len(names):
             high = None
         return ir.Members(
-            names=tuple(_key_bytes(cls.name or "") for cls in names),
+            names=tuple(canonical_bytes(cls.name or "") for cls in names),
             ranks=_dense(cls.rank for cls in names),
             patterns=tuple(regex for _, regex in unnamed),
             values=tuple(values),
@@ -586,9 +584,3 @@ def _dense(ranks: Iterable[int | None]) -> tuple[int | None, ...]:
     given = list(ranks)
     order = {rank: i for i, rank in enumerate(sorted(rank for rank in given if rank is not None))}
     return tuple(None if rank is None else order[rank] for rank in given)
-
-
-def _key_bytes(name: str) -> bytes:
-    if _PLAIN_NAME.fullmatch(name):
-        return name.encode("ascii")
-    return canonical_bytes(name)

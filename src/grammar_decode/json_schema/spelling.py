@@ -11,6 +11,7 @@ written. In both modes the spellings of all characters form a prefix code, which
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, TypeAlias
@@ -51,8 +52,14 @@ _PAIR_DIGITS = (
 )
 
 
+#: Texts that are written as they are.
+_PLAIN = re.compile(r"[ !#-\[\]-~]*").fullmatch
+
+
 def canonical_bytes(text: str) -> bytes:
     """The canonical spelling of a string, without quotes. Raises ValueError for a lone surrogate."""
+    if _PLAIN(text):
+        return text.encode("ascii")
     return json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8")
 
 
