@@ -13,6 +13,7 @@ from grammar_decode.errors import SchemaError, SchemaTooComplex
 from grammar_decode.json_schema.claims import (
     ALWAYS,
     BOOLEAN,
+    EVERY_TYPE,
     NEVER,
     NUMBER,
     OBJECT,
@@ -145,6 +146,14 @@ class Combiner:
                 return FALSE
             parts.append(part)
         return parts[0] if len(parts) == 1 else self.formulas.conjunction(parts)
+
+    def types_of(self, literals: Sequence[Literal]) -> int:
+        """The types that none of the literals plainly excludes."""
+        types = EVERY_TYPE
+        for literal in literals:
+            if literal & 1 and literal != ALWAYS:
+                types &= self.reader.read(literal >> 1).types
+        return types
 
     def _of_schema(self, json_type: int, number: int) -> Formula:
         reading = self.reader.read(number)
@@ -331,7 +340,8 @@ class Combiner:
         self._depth += 1
         try:
             ordered = sorted(literals)
-            result = all(self.contradicts(t, self.conjunction(t, ordered)) for t in TYPES)
+            types = self.types_of(ordered)
+            result = all(self.contradicts(t, self.conjunction(t, ordered)) for t in TYPES if t & types)
         except _Unfinished:
             del self._nothing[literals]
             return False

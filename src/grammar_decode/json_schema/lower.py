@@ -17,7 +17,6 @@ from grammar_decode.json_schema.claims import (
     ALWAYS,
     ARRAY,
     BOOLEAN,
-    EVERY_TYPE,
     NEVER,
     NULL,
     NUMBER,
@@ -130,7 +129,7 @@ class Lowering:
                 node = self._plain[key] = self._of_types(types, ordered)
                 return node
         else:
-            types = EVERY_TYPE
+            types = self.combiner.types_of(ordered)
         return self._of_types(types, ordered)
 
     def _of_types(self, types: int, literals: list[Literal]) -> ir.NodeId | None:

@@ -383,13 +383,21 @@ class _ObjectLowering(Simplifier[_Facts]):
         return implied
 
     def _settled_member(self, claim: Formula, record: Member, facts: _Facts) -> Formula:
-        classes = self._classes_of(record.keys)
-        if all(map(self._implied(record, facts), classes)):
+        if not isinstance(record.keys, str):
+            return TRUE if all(map(self._implied(record, facts), self._classes_of(record.keys))) else claim
+        named = self.names.get(record.keys)
+        if named is None or named.index in facts.dead:
             return TRUE
-        if isinstance(record.keys, str):
-            base = facts.base.get(classes[0], NO_LITERALS)
-            if record.literal == NEVER or (base and self.combiner.nothing(base | {record.literal})):
-                return FALSE if classes[0] in facts.required else self.formulas.claim(Lacks(record.keys))
+        base = facts.base.get(named.index)
+        if base is not None:
+            nothing, literal = self.combiner.nothing, record.literal
+            if literal in base or (not self.plain and nothing(base | {literal ^ 1})):
+                return TRUE
+            decided = literal == NEVER or nothing(base | {literal})
+        else:
+            decided = record.literal == NEVER
+        if decided:
+            return FALSE if named.index in facts.required else self.formulas.claim(Lacks(record.keys))
         return claim
 
     def _settled_some(self, claim: Formula, record: Some, facts: _Facts) -> Formula:
