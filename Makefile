@@ -2,6 +2,7 @@
 #
 #   make demo    generate with a real model      make test    the test suite        make lint   ruff, mypy, clang-format
 #   make build   the kernel, in place (seconds)  make bench   speed, beside peers   make clean  remove all that was built
+#   make fuzz, sanitize, soak, adversarial        what docs/reliability.md tells of
 #   make test-transformers (and others)          an integration, on the real engine
 PYTHON ?= python3
 VENV := .venv
@@ -16,7 +17,7 @@ CPP := $(wildcard cpp/core/*.h cpp/core/*.cpp cpp/bindings/*.h cpp/bindings/*.cp
 PROMPT ?= Give a JSON object describing a person called Bob aged 42 with tags a and b.
 SCHEMA ?= examples/person.schema.json
 
-.PHONY: build demo test test-all lint format bench clean
+.PHONY: build demo test test-all lint format bench clean fuzz sanitize soak adversarial wheels
 .PHONY: test-transformers test-vllm test-sglang test-llamacpp test-onnx test-mlx
 .DELETE_ON_ERROR:
 
@@ -131,6 +132,28 @@ format: $(STAMPS)/lint
 
 bench: $(STAMPS)/bench
 	$(BIN)/python bench/benchmark.py $(ARGS)
+
+# Each target for TIME seconds (fuzz/README.md). With clang and atheris they are guided by coverage; clang is `apt-get install
+# clang-16 libclang-rt-16-dev libfuzzer-16-dev` on Debian 12.
+TIME ?= 60
+FUZZ := build/fuzz
+FUZZ_CXX ?= $(firstword $(foreach name,clang++-19 clang++-18 clang++-17 clang++-16 clang++,$(shell command -v $(name))) g++)
+fuzz: $(STAMPS)/test
+	-$(PIP) install -q 'atheris>=3'
+	$(BIN)/python fuzz/seeds.py $(FUZZ)
+	cmake -S fuzz -B $(FUZZ)/kernel -G Ninja -DCMAKE_CXX_COMPILER=$(FUZZ_CXX) -DGD_FUZZ_GRAMMARS=$(abspath $(FUZZ)/grammars)
+	cmake --build $(FUZZ)/kernel
+	for t in ir regex streams schema pattern saved gguf tokenizer; do \
+	    mkdir -p $(FUZZ)/work/$$t $(FUZZ)/crashers/$$t fuzz/crashers/$$t; \
+	    run="$(FUZZ)/kernel/fuzz_$$t"; test -x "$$run" || run="$(BIN)/python fuzz/frontend.py $$t"; \
+	    $$run $(FUZZ)/work/$$t $(FUZZ)/corpus/$$t fuzz/crashers/$$t -max_total_time=$(TIME) -timeout=30 -rss_limit_mb=3000 \
+	        -artifact_prefix=$(FUZZ)/crashers/$$t/ > $(FUZZ)/$$t.log 2>&1 || { tail -40 $(FUZZ)/$$t.log; exit 1; }; \
+	    echo "$$t: $$(grep -a '^Done' $(FUZZ)/$$t.log)"; \
+	done
+
+# 1,000 schemas made to cost as much as they can: none takes more than 2 s or 500 MB.
+adversarial: $(STAMPS)/test
+	$(BIN)/python tests/adversarial.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

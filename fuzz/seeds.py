@@ -8,6 +8,7 @@ writes ``grammars/`` (the IR of many schemas, for the target `streams`) and a fo
 from __future__ import annotations
 
 import json
+import struct
 import sys
 from pathlib import Path
 
@@ -30,7 +31,40 @@ def keep(folder: Path, name: str, data: bytes) -> None:
     (folder / name).write_bytes(data)
 
 
+TOKENS = ["<unk>", "<s>", "</s>", "a", "b", "▁a", "<0x0A>", "Ġb", "{", "}", '"', ":", "1", "é"]
+
+
+def gguf_file(model: str) -> bytes:
+    """A GGUF file with a vocabulary and nothing else."""
+
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value.encode())) + value.encode()
+
+    strings = b"".join(map(text, TOKENS))
+    types = struct.pack(f"<{len(TOKENS)}i", 2, 3, 3, *([1] * 3), 6, *([1] * (len(TOKENS) - 7)))
+    pairs = [
+        text("tokenizer.ggml.model") + struct.pack("<I", 8) + text(model),
+        text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, len(TOKENS)) + strings,
+        text("tokenizer.ggml.token_type") + struct.pack("<IIQ", 9, 5, len(TOKENS)) + types,
+        text("tokenizer.ggml.eos_token_id") + struct.pack("<II", 4, 2),
+    ]
+    return b"GGUF" + struct.pack("<IQQ", 3, 0, len(pairs)) + b"".join(pairs)
+
+
+def tokenizer_file(decoder: str) -> bytes:
+    """A tokenizer.json."""
+    added = [{"id": 2, "content": "</s>", "special": True}, {"id": 20, "content": "<think>", "special": False}]
+    model = {"type": "BPE", "vocab": {token: i for i, token in enumerate(TOKENS)}, "merges": []}
+    return json.dumps(
+        {"model": model, "added_tokens": added, "decoder": {"type": decoder}, "pre_tokenizer": None}
+    ).encode()
+
+
 def main(target: Path) -> None:
+    for model in ("llama", "gpt2"):
+        keep(target / "corpus/gguf", model, gguf_file(model))
+    for decoder in ("ByteLevel", "ByteFallback", "Metaspace"):
+        keep(target / "corpus/tokenizer", decoder, tokenizer_file(decoder))
     for number, curated in enumerate(CURATED):
         options = gd.JsonOptions(key_order="schema") if number % 2 else None
         grammar = gd.compile_json_schema(curated.schema, options, cache=None)

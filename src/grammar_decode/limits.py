@@ -7,9 +7,15 @@ The kernel's own copy of the defaults (cpp/core/limits.h) is for those who use i
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec, TypeVar
 
 from grammar_decode.errors import GrammarDecodeError, SchemaTooComplex
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +115,34 @@ class Work:
 
 _STEPS_BETWEEN_LOOKS = 5_000
 _STEPS_OF_REGEXES = 1_000  # 256 of them
+
+
+#: Answers to long questions that :func:`remembered` keeps, and what is long: characters of texts, ranges of sets.
+FEW = 4
+LONG = 1_000
+
+
+def remembered(entries: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Like ``lru_cache(entries)``, for functions of what schemas say, which live as long as the process.
+
+    Of long questions only a few are kept: a thousand patterns of a hundred thousand characters would be gigabytes.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        short: Callable[..., T] = lru_cache(entries)(function)
+        long: Callable[..., T] = lru_cache(FEW)(function)
+
+        @wraps(function)
+        def ask(*args: P.args, **kwargs: P.kwargs) -> T:
+            for value in args:
+                if _length(value) > LONG:
+                    return long(*args, **kwargs)
+            return short(*args, **kwargs)
+
+        return ask
+
+    return decorate
+
+
+def _length(value: Any) -> int:
+    return len(value if isinstance(value, str) else getattr(value, "ranges", ()))

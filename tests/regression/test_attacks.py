@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -92,3 +95,24 @@ def test_a_schema_nested_too_deep_is_refused_at_once(keyword: str) -> None:
     with pytest.raises(gd.SchemaTooComplex) as caught:
         gd.compile_json_schema({"const": schema} if keyword == "const" else schema)
     assert caught.value.limit in ("max_depth", "max_nesting")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"added_tokens": [{"id": 1, "special": True}]},
+        {"added_tokens": [{"id": "x", "content": "</s>"}]},
+        {"added_tokens": [{"id": float("inf"), "content": "</s>"}]},
+        {"added_tokens": [{"id": 1, "content": 7}]},
+        {"model": {"type": "BPE", "vocab": [["a", 0.5], [1, 2]]}},
+        {"model": {"type": "BPE", "vocab": {"a": "\ud800"}}},
+        {"model": {"type": "BPE", "vocab": {"a": [0]}}},
+    ],
+)
+def test_a_damaged_tokenizer_file_is_a_vocabulary_error(damage: dict[str, Any]) -> None:
+    added = [{"id": 1, "content": "</s>", "special": True}]
+    model = {"type": "BPE", "vocab": {"a": 0, "</s>": 1}}
+    whole = {"model": model, "added_tokens": added, "decoder": {"type": "ByteLevel"}}
+    assert gd.Vocabulary.from_tokenizer_json(whole).stop_token_ids == (1,)
+    with pytest.raises(gd.VocabularyError):
+        gd.Vocabulary.from_tokenizer_json(json.dumps({**whole, **damage}))

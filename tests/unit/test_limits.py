@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import re
 import threading
 import time
+import weakref
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -216,3 +218,19 @@ def test_errors_pickle() -> None:
         assert type(copy) is type(error)
         assert str(copy) == str(error)
         assert copy.__dict__ == error.__dict__
+
+
+def test_what_the_process_remembers_of_long_patterns_and_texts_is_bounded() -> None:
+    from grammar_decode.limits import FEW, LONG, remembered
+
+    class Answer:
+        pass
+
+    @remembered(1_000)
+    def answer(question: str) -> Answer:
+        return Answer()
+
+    kept = [weakref.ref(answer("x" * (LONG + 1 + i))) for i in range(50)]
+    gc.collect()
+    assert sum(ref() is not None for ref in kept) == FEW
+    assert answer("short") is answer("short")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache, lru_cache
+from functools import cache
 
 from grammar_decode.ir.build import Builder
 from grammar_decode.ir.encode import decode_regexes
@@ -22,6 +22,7 @@ from grammar_decode.json_schema.patterns import length_range
 from grammar_decode.json_schema.prepared import prepared
 from grammar_decode.json_schema.regex_format import pattern_tree
 from grammar_decode.json_schema.spelling import Mode, Spelling
+from grammar_decode.limits import remembered
 from grammar_decode.regex.charset import Charset
 from grammar_decode.regex.lower import full_match_language
 from grammar_decode.regex.parse import Alternation, Ast, Chars, Repeat, Sequence, parse
@@ -267,7 +268,7 @@ def tree_of(name: str) -> Ast:
     return parse(f"(?:{language})$") if isinstance(language, str) else language
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def has_format(name: str, text: str) -> bool:
     """Whether a string has the format."""
     return matches_whole(tree_of(name), text)

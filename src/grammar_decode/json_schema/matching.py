@@ -7,8 +7,7 @@ by their syntax tree. Both take polynomial time.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from grammar_decode.limits import remembered
 from grammar_decode.regex.charset import ALL, WORD, Charset
 from grammar_decode.regex.parse import Alternation, Ast, Begin, Boundary, Chars, End, Look, Repeat, Sequence, parse
 
@@ -19,7 +18,7 @@ MOST_POSITIONS = 1_000
 MOST_STEPS = 10_000
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def matches(pattern: str, text: str) -> bool:
     """Whether the pattern matches somewhere in the text. Raises PatternError."""
     machine = _machine(pattern)
@@ -35,7 +34,7 @@ def matches_whole(tree: Ast, text: str) -> bool:
     return len(text) in _Run(text).ends(tree, 0)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _machine(pattern: str) -> _Positions | None:
     tree = parse(pattern)
     ways = tree.parts if isinstance(tree, Alternation) else (tree,)

@@ -7,16 +7,16 @@ intersection.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
 from grammar_decode.json_schema.matching import runs
+from grammar_decode.limits import remembered
 from grammar_decode.regex.charset import NONE, Charset
 from grammar_decode.regex.parse import Alternation, Ast, Chars, Repeat, Sequence, parse
 
 # ---- lengths --------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def length_range(pattern: str) -> tuple[int, int | None]:
     """Bounds (not always the tightest) of the length of a string in which the pattern matches."""
     tree = parse(pattern)
@@ -63,7 +63,7 @@ def _most(maxima: Iterable[int | None]) -> int | None:
     return best
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def with_length(pattern: str, minimum: int, maximum: int | None) -> tuple[Ast, ...] | None:
     """The parts of the whole string, with the length inside them; or None where it has to be counted apart.
 
@@ -117,7 +117,7 @@ def _plain(tree: Ast) -> bool:
 MOST_STRINGS = 256
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def strings_of(pattern: str) -> tuple[str, ...] | None:
     """All the strings in which the pattern matches, where they are few; else None."""
     tree = parse(pattern)
@@ -169,7 +169,7 @@ def _strings(node: Ast) -> list[str] | None:
 # ---- two patterns ---------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def apart(one: str, other: str) -> bool:
     """Whether it is plain to see that no string matches both: lengths, or what stands at a fixed place."""
     low, high = length_range(one)
@@ -185,7 +185,7 @@ def apart(one: str, other: str) -> bool:
     )
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _ways(pattern: str) -> tuple[tuple[tuple[Charset, ...], tuple[Charset, ...]], ...]:
     """For each alternative: the sets of its first characters, and of its last, backwards, as far as they are fixed."""
     tree = parse(pattern)

@@ -13,11 +13,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from grammar_decode.ir.build import Builder
 from grammar_decode.ir.nodes import Regex, RegexId
+from grammar_decode.limits import remembered
 from grammar_decode.regex.charset import ALL, MAX_CODE_POINT, Charset, Digit, positional, utf8
 
 Mode: TypeAlias = Literal["canonical", "any"]
@@ -147,7 +147,7 @@ def _common_prefix(one: str, other: str) -> int:
 # ---- one set of characters ------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _program(mode: Mode, charset: Charset) -> tuple[Regex, ...]:
     """The nodes that spell the set, for Builder.put.
 

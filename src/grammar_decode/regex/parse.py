@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import NoReturn, TypeAlias
 
 from grammar_decode.errors import PatternError
-from grammar_decode.limits import Limits
+from grammar_decode.limits import Limits, remembered
 from grammar_decode.regex import charset
 from grammar_decode.regex.charset import Charset
 from grammar_decode.regex.unicode import PropertyError, property_set
@@ -132,7 +132,7 @@ class _Frame:
     all_names: set[str] = field(default_factory=set)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def parse(pattern: str, max_depth: int = Limits().max_depth) -> Ast:
     """The syntax tree of the pattern.
 

@@ -53,13 +53,19 @@ def load_tokenizer_json(source: str | bytes | os.PathLike[str] | Mapping[str, An
 def read_tokenizer_json(spec: Mapping[str, Any], *, added_tokens_as_text: bool = False) -> TokenTable:
     """The bytes of every id, by the byte rule of the file; special tokens have none."""
     try:
-        to_bytes, added_to_bytes = _byte_rule(spec)
-        pieces = _pieces(spec["model"])
-        added = {int(token["id"]): token for token in spec.get("added_tokens") or ()}
-    except (KeyError, TypeError, AttributeError) as error:
+        return _table(spec, added_tokens_as_text)
+    except VocabularyError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise VocabularyError(
             f"This is not a tokenizer.json: {error!r} while reading it. It needs an object 'model' with a 'vocab'."
         ) from error
+
+
+def _table(spec: Mapping[str, Any], added_tokens_as_text: bool) -> TokenTable:
+    to_bytes, added_to_bytes = _byte_rule(spec)
+    pieces = _pieces(spec["model"])
+    added = {int(token["id"]): token for token in spec.get("added_tokens") or ()}
     if not pieces and not added:
         raise VocabularyError("The vocabulary of this tokenizer.json is empty.")
     ids = [*pieces.values(), *added]
@@ -70,7 +76,7 @@ def read_tokenizer_json(spec: Mapping[str, Any], *, added_tokens_as_text: bool =
         if token_id not in added:
             token_bytes[token_id] = to_bytes(piece)
     for token_id, token in added.items():
-        content = token["content"]
+        content = _text(token["content"])
         if not token.get("special") and added_token_is_text(content, added_tokens_as_text=added_tokens_as_text):
             token_bytes[token_id] = added_to_bytes(content)
     stops = [token_id for token_id, token in added.items() if token.get("special") and token["content"] in END_NAMES]
@@ -81,7 +87,13 @@ def _pieces(model: Mapping[str, Any]) -> dict[str, int]:
     vocab = model["vocab"]
     if isinstance(vocab, Mapping):
         return {piece: int(token_id) for piece, token_id in vocab.items()}
-    return {piece: token_id for token_id, (piece, _score) in enumerate(vocab)}
+    return {_text(piece): token_id for token_id, (piece, _score) in enumerate(vocab)}
+
+
+def _text(piece: Any) -> str:
+    if not isinstance(piece, str):
+        raise TypeError(f"a token is {piece!r:.40}, not a string")
+    return piece
 
 
 def _byte_rule(spec: Mapping[str, Any]) -> tuple[Callable[[str], bytes], Callable[[str], bytes]]:
