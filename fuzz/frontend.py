@@ -8,6 +8,8 @@ With atheris the search is guided by coverage of the Python code. Without it the
 fixed seed, which is weaker, and said so at the start. The kernel has its own targets, in ``kernel/``.
 """
 
+# ruff: noqa: E501 (tables of fragments)
+
 from __future__ import annotations
 
 import hashlib

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
 #include "engine.h"
+#include "fork_safe_mutex.h"
 
 namespace gd {
 
@@ -27,7 +27,7 @@ class CompiledGrammar {
 
   std::shared_ptr<const Grammar> grammar_;
   Limits limits_;
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   // Built by is_empty over all bytes; the first vocabulary with all bytes takes it over.
   std::unique_ptr<Automaton> spare_;
   std::vector<std::shared_ptr<Engine>> engines_;

@@ -4,13 +4,13 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "automaton.h"
 #include "completion.h"
+#include "fork_safe_mutex.h"
 #include "mask_plan.h"
 #include "name_table.h"
 #include "recent_cache.h"
@@ -163,7 +163,7 @@ class Engine {
 
   std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<const Vocabulary> vocabulary_;
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   std::unique_ptr<Automaton> automaton_;
   // What is remembered, within one limit. The first two by expression and run of whitespace.
   CacheBudget budget_{size_t{64} << 20};

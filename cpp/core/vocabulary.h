@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "byte_set.h"
+#include "fork_safe_mutex.h"
 #include "hashing.h"
 #include "recent_cache.h"
 #include "token_set.h"
@@ -117,7 +117,7 @@ class Vocabulary {
   void remember(Cache& cache, const Key& key, const Value& value, size_t bytes, size_t held_bytes = 0) const;
   void age() const;
 
-  mutable std::mutex tables_mutex_;
+  mutable ForkSafeMutex tables_mutex_;
   mutable CacheBudget budget_{kDefaultTableLimit};
   mutable RecentCache<Hash128, std::shared_ptr<const TerminalTable>, Hash128Hasher> tables_{budget_};
   mutable RecentCache<GroupSet, std::shared_ptr<const Cover>> covers_{budget_};

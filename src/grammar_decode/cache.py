@@ -10,6 +10,8 @@ from decimal import Decimal
 from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 
+from grammar_decode.locks import give_lock
+
 
 class Sized(Protocol):
     """A value that knows how much memory it holds on to."""
@@ -31,12 +33,13 @@ class Cache(Generic[V]):
     """
 
     def __init__(self, max_entries: int, max_bytes: int) -> None:
+        self._lock: Lock
         self.max_entries = max_entries
         self.max_bytes = max_bytes
         self.hits = self.misses = 0
         self._added = 0
         self._entries: OrderedDict[Hashable, V] = OrderedDict()
-        self._lock = Lock()
+        give_lock(self)
 
     def get(self, key: Hashable) -> V | None:
         """The value that was added under an equal key, or None."""

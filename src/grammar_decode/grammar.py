@@ -7,6 +7,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from functools import partial
 from typing import Any, TypeVar
 
@@ -27,7 +28,7 @@ T = TypeVar("T")
 _OPTIONS = JsonOptions()
 _LIMITS = Limits()
 _MAGIC = b"GDGR"
-_VERSION = 1
+_VERSION = 2
 _HEADER = struct.Struct("<4s3I16s")  # magic, version, bytes of the IR, bytes of the JSON part, checksum of both
 
 
@@ -37,7 +38,7 @@ class Grammar:
     Made by :func:`compile_json_schema` or :meth:`from_bytes`. ``report`` says what became of each keyword.
     """
 
-    __slots__ = ("_core_grammar", "_encoded", "_ir", "_origins", "_report", "limits")
+    __slots__ = ("_core_grammar", "_encoded", "_ir", "_origins", "_report", "limits", "options")
 
     def __init__(
         self,
@@ -45,11 +46,14 @@ class Grammar:
         report: Report,
         origins: tuple[str, ...] | Callable[[], tuple[str, ...]],
         limits: Limits,
+        options: JsonOptions | None = None,
     ) -> None:
         self._encoded = encoded
         self._report = report
         self._ir: ir.Grammar | None = None
         self.limits = limits
+        #: How the texts are spelled; None for a grammar that is of no schema.
+        self.options = options
         self._origins = origins
         self._core_grammar = _core.Grammar(
             encoded,
@@ -87,12 +91,17 @@ class Grammar:
         return len(self._encoded) + self._core_grammar.memory_bytes()
 
     def to_bytes(self) -> bytes:
-        """The grammar, its report and its limits, with a version and a checksum."""
+        """The grammar, its report, options and limits, with the version of the format and a checksum.
+
+        The checksum finds damage, not forgery: whoever can write the bytes can write any grammar. It is safe to load
+        them, but its texts are then what the writer chose.
+        """
         rest = json.dumps(
             {
+                "options": None if self.options is None else asdict(self.options),
                 "report": self._report.to_json(),
                 "origins": self.origins,
-                "limits": {name: getattr(self.limits, name) for name in Limits.__slots__},
+                "limits": asdict(self.limits),
             },
             separators=(",", ":"),
         ).encode("utf-8", "surrogatepass")
@@ -102,6 +111,9 @@ class Grammar:
     @classmethod
     def from_bytes(cls, data: bytes) -> Grammar:
         """The inverse of :meth:`to_bytes`. Raises :class:`SerializationError` on damaged data or another version."""
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise TypeError(f"a grammar is read from bytes, not {type(data).__name__}")
+        data = bytes(data)
         if len(data) < _HEADER.size or data[:4] != _MAGIC:
             raise SerializationError(
                 "This is not a grammar: it does not begin with GDGR. Pass what Grammar.to_bytes gave."
@@ -122,9 +134,12 @@ class Grammar:
             report = Report.from_json(parts["report"])
             limits = Limits(**parts["limits"])
             origins = tuple(parts["origins"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise SerializationError(f"The grammar's report can't be read: {error}") from error
-        return cls(encoded, report, origins, limits)
+            options = None if parts["options"] is None else JsonOptions(**parts["options"])
+            if not all(isinstance(origin, str) for origin in origins):
+                raise TypeError("an origin is not a string")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise SerializationError(f"What the grammar says of itself can't be read: {error!r}") from error
+        return cls(encoded, report, origins, limits, options)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Grammar.from_bytes, (self.to_bytes(),))
@@ -212,7 +227,7 @@ def _compiled(
     told = partial(_told, (schema, resources) if content is None else content, options, limits)
     encoded = None if resources else compile_everyday(schema, options, limits, work)
     if encoded is not None:
-        grammar = Grammar(encoded, Report(lambda: told()[1]), lambda: told()[0].origins, limits)
+        grammar = Grammar(encoded, Report(lambda: told()[1]), lambda: told()[0].origins, limits, options)
     else:
         try:
             compiled = compile_encoded(schema, options, resources, limits, work)
@@ -220,7 +235,7 @@ def _compiled(
             _find_foreign(schema)  # what json.loads never makes; not looked for in every schema
             raise
         report = compiled.report if content is None else Report(lambda: told()[1])
-        grammar = Grammar(compiled.encoded, report, compiled.origins, limits)
+        grammar = Grammar(compiled.encoded, report, compiled.origins, limits, options)
     try:
         is_empty = grammar._core_grammar.is_empty(work.seconds_left())
     except SchemaTooComplex as error:

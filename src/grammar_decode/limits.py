@@ -117,7 +117,7 @@ _STEPS_BETWEEN_LOOKS = 5_000
 _STEPS_OF_REGEXES = 1_000  # 256 of them
 
 
-#: Answers to long questions that :func:`remembered` keeps, and what is long: characters of texts, ranges of sets.
+# Answers to long questions that :func:`remembered` keeps, and what is long: characters of texts, ranges of sets.
 FEW = 4
 LONG = 1_000
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from grammar_decode import _core
 from grammar_decode.errors import VocabularyError
+from grammar_decode.locks import give_lock
 from grammar_decode.vocabulary.byte_rules import TokenTable
 from grammar_decode.vocabulary.gguf import read_gguf
 from grammar_decode.vocabulary.tokenizer_json import load_tokenizer_json, read_tokenizer_json
@@ -64,7 +65,8 @@ class Vocabulary:
         # The kernel's index of the tokens: here, and not at the first matcher, so that no request waits for it.
         self._core_vocabulary = _core.Vocabulary(table, list(self._stop_token_ids), self._size)
         self._others: dict[frozenset[int], _core.Vocabulary] = {}  # see _core_vocabulary_for
-        self._lock = threading.Lock()
+        self._lock: threading.Lock
+        give_lock(self)
 
     @classmethod
     def from_tokenizer(
