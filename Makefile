@@ -17,7 +17,7 @@ CPP := $(wildcard cpp/core/*.h cpp/core/*.cpp cpp/bindings/*.h cpp/bindings/*.cp
 PROMPT ?= Give a JSON object describing a person called Bob aged 42 with tags a and b.
 SCHEMA ?= examples/person.schema.json
 
-.PHONY: build demo test test-all lint format bench clean fuzz sanitize soak adversarial wheels
+.PHONY: build demo test test-all lint format bench clean fuzz sanitize sanitize-address sanitize-thread soak adversarial wheel
 .PHONY: test-transformers test-vllm test-sglang test-llamacpp test-onnx test-mlx
 .DELETE_ON_ERROR:
 
@@ -150,6 +150,53 @@ fuzz: $(STAMPS)/test
 	        -artifact_prefix=$(FUZZ)/crashers/$$t/ > $(FUZZ)/$$t.log 2>&1 || { tail -40 $(FUZZ)/$$t.log; exit 1; }; \
 	    echo "$$t: $$(grep -a '^Done' $(FUZZ)/$$t.log)"; \
 	done
+
+# The tests that the kernel has a part in, with the kernel under AddressSanitizer and UndefinedBehaviorSanitizer; the threaded ones
+# under ThreadSanitizer. Each has an environment of its own. Python itself is not instrumented.
+SANITIZED := build/sanitized
+KERNEL_TESTS ?= tests/differential tests/property tests/regression tests/unit/test_batches.py tests/unit/test_bitmask.py \
+    tests/unit/test_bad_input.py tests/unit/test_everyday.py tests/unit/test_growth.py tests/unit/test_ir_encode.py \
+    tests/unit/test_persistence.py
+THREADED_TESTS ?= tests/property/test_threads.py tests/property/test_many_threads.py tests/unit/test_batches.py
+# $(call sanitized,NAME,SANITIZERS): an environment with the package built so.
+define sanitized
+test -x $(SANITIZED)/$(1)/bin/python || $(PYTHON) -m venv $(SANITIZED)/$(1)
+$(SANITIZED)/$(1)/bin/pip install -q -c constraints.txt hypothesis 'hypothesis-jsonschema>=0.23' 'jsonschema[format]' pytest pytest-xdist \
+    regex pydantic tiktoken tokenizers gguf llguidance typer rich
+$(SANITIZED)/$(1)/bin/pip install -q . --force-reinstall --no-deps -C cmake.build-type=RelWithDebInfo -C cmake.define.GD_SANITIZE=$(2) \
+    -C build-dir=build/$(1)-{wheel_tag}
+endef
+sanitize: sanitize-address sanitize-thread
+sanitize-address:
+	$(call sanitized,address,address$(comma)undefined)
+	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \
+	    UBSAN_OPTIONS=print_stacktrace=1 $(SANITIZED)/address/bin/python -m pytest -n auto -q $(KERNEL_TESTS) \
+	    --deselect tests/regression/test_fault_injection.py $(ARGS)
+sanitize-thread:
+	$(call sanitized,thread,thread)
+	LD_PRELOAD="$$(g++ -print-file-name=libtsan.so) $$(g++ -print-file-name=libstdc++.so)" TSAN_OPTIONS=suppressions=tests/tsan.supp \
+	    setarch -R $(SANITIZED)/thread/bin/python -m pytest -n 0 -q $(THREADED_TESTS) $(ARGS)
+comma := ,
+
+# The wheel of this machine's platform: from the source distribution, without a network, with pinned build requirements; then tested in
+# an environment that has nothing of the source tree. One wheel serves Python 3.12 and later (abi3); older ones have one each.
+WHEEL := build/wheel
+wheel: $(STAMPS)/tools
+	rm -rf $(WHEEL) && mkdir -p $(WHEEL)/requirements
+	$(PIP) install -q build auditwheel
+	$(BIN)/python -m build --sdist --no-isolation -o $(WHEEL) .
+	$(PIP) download -q -d $(WHEEL)/requirements -r build-requirements.txt
+	$(PIP) wheel -q --no-index --find-links $(WHEEL)/requirements --no-deps -w $(WHEEL) $(WHEEL)/grammar_decode-*.tar.gz
+	$(BIN)/auditwheel show $(WHEEL)/grammar_decode-*.whl
+	$(PYTHON) -m venv $(WHEEL)/venv
+	$(WHEEL)/venv/bin/pip install -q $(WHEEL)/grammar_decode-*.whl hypothesis jsonschema pytest nanobind
+	tar xzf $(WHEEL)/grammar_decode-*.tar.gz -C $(WHEEL)
+	cd $(WHEEL)/grammar_decode-*/ && mv src src-unused && ../venv/bin/python -m pytest -q -p no:cacheprovider tests/unit/test_limits.py \
+	    tests/unit/test_persistence.py tests/unit/test_bad_input.py tests/unit/test_core_stub.py tests/differential/test_schemas_curated.py
+
+# Memory and the slowest masks over a million masks of thousands of schemas in one process.
+soak: $(STAMPS)/test
+	$(BIN)/python tests/soak.py $(ARGS)
 
 # 1,000 schemas made to cost as much as they can: none takes more than 2 s or 500 MB.
 adversarial: $(STAMPS)/test

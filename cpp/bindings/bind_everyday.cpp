@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/regex_table.h"
@@ -176,6 +177,7 @@ struct Reading {
   std::string object_key;
   std::vector<std::pair<std::string, Literal>> members;  // declared; kAlways where nothing is said
   std::vector<std::string> required;
+  std::unordered_set<std::string> required_names;  // the same
   Literal others = kFree;
   bool has_others = false;
   // arrays
@@ -394,7 +396,7 @@ class Compilation {
           if (!is_plain(text)) throw NotEveryday{};
           r.key.push_back('R');
           add_text(r.key, text);
-          if (std::find(r.required.begin(), r.required.end(), text) != r.required.end()) continue;
+          if (!r.required_names.emplace(text).second) continue;
           r.required.emplace_back(text);
           add_text(said_of_object(r, 'R'), text);
         }

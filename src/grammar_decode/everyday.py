@@ -27,6 +27,7 @@ from grammar_decode.json_schema.seed import Seed
 from grammar_decode.limits import Limits, Work
 
 _LIMITS = Limits()
+_STEPS = 500  # of a scalar, about
 _under_way = threading.local()  # `work`: the time of the schema that this thread compiles
 
 # What becomes of a keyword; `Action` in cpp/bindings/bind_everyday.cpp has the same numbers.
@@ -112,8 +113,11 @@ class _Scalars:
 
     def __call__(self, json_type: int, said: dict[str, Any]) -> Beginning | None:
         """The texts of the values of the type that the schema ``said`` admits; None where it is refused."""
+        work: Work | None = getattr(_under_way, "work", None)
         try:
-            lowering = Lowering(Document(said), self.options, _LIMITS, getattr(_under_way, "work", None))
+            if work is not None:
+                work.tick(_STEPS)
+            lowering = Lowering(Document(said), self.options, _LIMITS, work)
             try:
                 return lowering.scalar_alone(json_type)
             finally:

@@ -239,8 +239,10 @@ def _compiled(
     try:
         is_empty = grammar._core_grammar.is_empty(work.seconds_left())
     except SchemaTooComplex as error:
+        if error.limit == "max_compile_seconds":
+            raise work.too_long().at("#") from None
         location = "#"
-        if error.node is not None and error.limit != "max_compile_seconds":  # which finding out would take again
+        if error.node is not None:
             location = location_of_node(error.node, schema, options, resources, limits)
         raise error.at(location) from None
     if is_empty:

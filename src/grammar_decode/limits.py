@@ -103,10 +103,14 @@ class Work:
         """Raise SchemaTooComplex if the time is over."""
         self._left = _STEPS_BETWEEN_LOOKS
         if self.seconds_left() < 0:
-            raise SchemaTooComplex(
-                f"compiling takes more than {self.limits.max_compile_seconds:g} seconds of processor time",
-                limit="max_compile_seconds",
-            )
+            raise self.too_long()
+
+    def too_long(self) -> SchemaTooComplex:
+        """The error for a time that is over."""
+        return SchemaTooComplex(
+            f"compiling takes more than {self.limits.max_compile_seconds:g} seconds of processor time",
+            limit="max_compile_seconds",
+        )
 
     def seconds_left(self) -> float:
         """Negative once the time is over."""
