@@ -9,5 +9,5 @@ EVERYTHING = os.environ.get("GRAMMAR_DECODE_TESTS") == "all"
 
 
 def examples(number: int) -> int:
-    """So many examples, or a quarter of them in a default run: at least 12, so that a kind never goes untried."""
-    return number if EVERYTHING else max(number // 4, min(number, 12))
+    """So many examples, or a sixth of them in a default run: at least 10, so that a kind never goes untried."""
+    return number if EVERYTHING else max(number // 6, min(number, 10))

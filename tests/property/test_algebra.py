@@ -76,7 +76,7 @@ def test_a_schema_around_a_schema_says_the_same(around: Callable[[Any], Any], dr
             tally[plain(text)] += 1
 
     check()
-    assert min(tally[True], tally[False]) > examples(50) // 10, tally
+    assert min(tally[True], tally[False]) >= examples(50) // 10, tally
 
 
 @THOROUGH

@@ -318,9 +318,9 @@ def test_the_report_says_what_is_left_out() -> None:
 def test_formats_are_built_once_in_a_process() -> None:
     schema = {"properties": {name: {"type": "string", "format": name} for name in STRING_FORMATS}}
     compile_schema(schema)
-    start = time.perf_counter()
+    start = time.process_time()
     compile_schema(schema)
-    assert time.perf_counter() - start < 0.1
+    assert time.process_time() - start < 0.4  # building takes 0.8, copying 0.01
 
 
 def test_prepared_languages_are_what_the_patterns_come_to() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from amounts import examples
+from amounts import EVERYTHING
 from grammar_decode.errors import SchemaTooComplex, UnsatisfiableSchema, UnsupportedSchema
 from grammar_decode.json_schema import JsonOptions, compile_schema
 from grammar_decode.reference import accepts
@@ -121,7 +121,7 @@ class Schemas:
 
 @pytest.mark.parametrize("block", range(8))
 def test_accepts_what_the_validator_accepts(block: int) -> None:
-    for seed in range(block * 25, block * 25 + examples(25)):
+    for seed in range(block * 25, block * 25 + (25 if EVERYTHING else 6)):
         drawn = Schemas(seed)
         schema = drawn.schema(3)
         validator = Draft202012Validator(schema)

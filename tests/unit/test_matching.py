@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amounts import examples
 from grammar_decode.json_schema.matching import _machine, _Run, matches
 from grammar_decode.regex.parse import parse
 
@@ -30,7 +31,7 @@ SEVERAL = st.lists(ANCHORED, min_size=1, max_size=2).map("|".join)
 TEXTS = st.text("ab1\n", max_size=6)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(SEVERAL, TEXTS)
 def test_positions_tree_and_re_agree(pattern: str, text: str) -> None:
     machine, tree, run = _machine(pattern), parse(pattern), _Run(text)
@@ -52,6 +53,6 @@ def test_what_positions_can_not_do_is_matched_by_the_tree(pattern: str) -> None:
     "pattern", ["^(?:a+)+$", "^(?:a|aa)*$", "^(?:a*)*b?$", "(?:(?:(?:){1000}){1000}){1000}c", "(?:x+x+)+y"]
 )
 def test_no_pattern_takes_long(pattern: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert not matches(pattern, "a" * 60 + "d")
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 20  # a thousandth of that, or years
