@@ -77,6 +77,18 @@ def test_samples_are_valid(llama: Any, grammar: gd.Grammar) -> None:
             jsonschema.validate(json.loads(text), PERSON)
 
 
+def test_documents_without_bounds_are_complete_within_max_tokens(llama: Any) -> None:
+    from grammar_decode.integrations.llama_cpp import GrammarLogitsProcessor
+
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = {"type": "object", "properties": {"story": {"type": "string"}}, "required": ["story"]}
+    processor = GrammarLogitsProcessor.for_model(gd.compile_json_schema(schema), llama, max_tokens=20)
+    for seed in range(4):
+        processor.reset()
+        text, _ = complete(llama, processor, temperature=1.2, seed=seed, max_tokens=20)
+        jsonschema.validate(json.loads(text), schema)
+
+
 def test_a_draft_model_comes_to_an_end_as_well(llama: Any, grammar: gd.Grammar) -> None:
     from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 

@@ -55,6 +55,18 @@ def test_samples_are_valid(loaded: Any) -> None:
         processor.reset()
 
 
+def test_documents_without_bounds_are_complete_within_max_tokens(loaded: Any) -> None:
+    from grammar_decode.integrations.mlx_lm import GrammarLogitsProcessor
+
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = {"type": "object", "properties": {"story": {"type": "string"}}, "required": ["story"]}
+    model, tokenizer = loaded
+    prompt = tokenizer.apply_chat_template(BOB, add_generation_prompt=True)
+    processor = GrammarLogitsProcessor.for_model(gd.compile_json_schema(schema), tokenizer, max_tokens=20)
+    text = mlx_lm.generate(model, tokenizer, prompt, max_tokens=20, logits_processors=[processor])
+    jsonschema.validate(json.loads(text), schema)
+
+
 def test_drafts_change_nothing(loaded: Any) -> None:
     model, tokenizer = loaded
     prompt = tokenizer.apply_chat_template(BOB, add_generation_prompt=True)

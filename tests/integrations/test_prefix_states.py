@@ -10,7 +10,7 @@ import grammar_decode as gd
 from grammar_decode.integrations.prefix import PrefixStates
 from schemas import CURATED, Curated
 from vocabularies import ALL_SINGLE_BYTES
-from walks import as_vocabulary, mask_of, tokens_of, written
+from walks import as_vocabulary, ids_of, mask_of, tokens_of, written
 
 VOCAB = as_vocabulary(ALL_SINGLE_BYTES)
 STOP = VOCAB.stop_token_ids[0]
@@ -20,6 +20,29 @@ NUMBERS = gd.compile_json_schema({"type": "array", "items": {"enum": [1, 2, 12, 
 def ids(text: bytes) -> tuple[int, ...]:
     """One token a byte."""
     return tuple(VOCAB.token_bytes.index(bytes([byte])) for byte in text)
+
+
+def test_every_way_ends_within_the_limit() -> None:
+    anything = gd.compile_json_schema({"type": "array", "items": {"type": "string"}, "minItems": 1})
+    limit = 12
+    for seed in range(40):
+        rng = random.Random(seed)
+        states = PrefixStates(anything, VOCAB, capacity=3, max_tokens=limit)
+        tokens: tuple[int, ...] = ()
+        for _ in range(1000):
+            matcher = states.at(tokens)
+            assert matcher is not None
+            if matcher.is_terminated():
+                break
+            assert len(tokens) < limit
+            if tokens and rng.random() < 0.1:  # as drafts that are taken back
+                tokens = tokens[: rng.randrange(len(tokens))]
+                continue
+            tokens = (*tokens, rng.choice(ids_of(mask_of(matcher))))
+        else:
+            pytest.fail(f"{tokens} goes on")
+    with pytest.raises(gd.MatcherError, match="max_tokens"):
+        PrefixStates(gd.compile_json_schema({"const": "a long text"}), VOCAB, max_tokens=2)
 
 
 def fresh(grammar: gd.Grammar, tokens: tuple[int, ...]) -> gd.GrammarMatcher | None:

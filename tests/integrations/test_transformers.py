@@ -106,6 +106,25 @@ def test_deterministic_modes_write_the_same(
     assert generate(smollm2, processor_of(smollm2, grammar), **options) == [greedy]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"do_sample": True, "temperature": 1.5, "num_return_sequences": 4},
+        {"num_beams": 3},
+        {"prompt_lookup_num_tokens": 3},
+    ],
+    ids=["samples", "beams", "prompt lookup"],
+)
+def test_documents_without_bounds_are_complete_within_max_new_tokens(smollm2: Any, options: dict[str, Any]) -> None:
+    from grammar_decode.integrations.transformers import GrammarLogitsProcessor
+
+    open_ended = {"type": "object", "properties": {"story": {"type": "string"}}, "required": ["story"]}
+    processor = GrammarLogitsProcessor(gd.compile_json_schema(open_ended), smollm2.vocabulary, max_new_tokens=18)
+    torch.manual_seed(1)
+    for text in generate(smollm2, processor, max_new_tokens=18, **options):
+        assert is_valid(text, open_ended)
+
+
 def test_assisted_generation_writes_the_same(smollm2: Any, grammar: gd.Grammar, greedy: str) -> None:
     assert generate(smollm2, processor_of(smollm2, grammar), assistant_model=smollm2.model) == [greedy]
 

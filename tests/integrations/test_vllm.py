@@ -111,6 +111,18 @@ def test_grammars_are_shared_between_requests(llm: Any) -> None:
     assert len(backend.cache) <= before + 1
 
 
+def test_a_document_without_bounds_is_complete_within_max_tokens(llm: Any) -> None:
+    from vllm.exceptions import VLLMValidationError
+
+    story = {"type": "object", "properties": {"story": {"type": "string"}}, "required": ["story"]}
+    for max_tokens in (20, 33):
+        ((text, reason),) = chat(llm, [{"json": story}], max_tokens=max_tokens)
+        assert isinstance(json.loads(text)["story"], str)
+        assert reason == "stop"
+    with pytest.raises(VLLMValidationError, match="max_tokens is 2"):
+        chat(llm, [{"json": story}], max_tokens=2)
+
+
 def test_what_cant_be_enforced_is_refused_before_the_engine(llm: Any) -> None:
     from vllm.exceptions import VLLMValidationError
 

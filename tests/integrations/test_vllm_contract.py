@@ -206,6 +206,49 @@ def test_a_document_that_the_vocabulary_cant_write_is_refused_at_the_front(
     adapter.FrontEnd().validate(wanted(json={"const": "ab"}), model, object())
 
 
+def test_a_document_is_complete_within_the_request_s_max_tokens(adapter: Any, backend: Any) -> None:
+    import random
+
+    schema = json.dumps({"type": "array", "items": {"type": "string"}, "minItems": 1})
+    for seed in range(30):
+        rng = random.Random(seed)
+        adapter._request.max_tokens = 9
+        try:
+            grammar = backend.compile_grammar(adapter.StructuredOutputOptions.JSON, schema, stop_token_ids={EOS})
+        finally:
+            adapter._request.max_tokens = None
+        bitmask = backend.allocate_token_bitmask(1)
+        num_tokens = 0
+        while not grammar.is_terminated():
+            grammar.fill_bitmask(bitmask, 0)
+            assert grammar.accept_tokens("r", [rng.choice(ids_of(row_of(bitmask, 0)))])
+            num_tokens += 1
+        assert num_tokens <= 9
+
+
+def test_the_room_of_a_request(adapter: Any) -> None:
+    config = SimpleNamespace(model_config=SimpleNamespace(max_model_len=100))
+    request_ = SimpleNamespace(max_tokens=60, num_prompt_tokens=30)
+    plain = SimpleNamespace(vllm_config=config, reasoner_cls=None, enable_in_reasoning=False)
+    assert adapter.room_of(plain, request_) == 60
+    assert adapter.room_of(plain, SimpleNamespace(max_tokens=60, num_prompt_tokens=90)) == 10
+    reasons = SimpleNamespace(vllm_config=config, reasoner_cls=object, enable_in_reasoning=False)
+    assert adapter.room_of(reasons, request_) is None
+    assert adapter.room_of(SimpleNamespace(**{**vars(reasons), "enable_in_reasoning": True}), request_) == 60
+
+
+def test_a_limit_that_no_document_keeps_is_refused_at_the_front(adapter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "vocabulary_of", lambda _tokenizer, _size: VOCAB)
+    model = SimpleNamespace(get_vocab_size=lambda: VOCAB.size, is_diffusion=False)
+    front_end = adapter.FrontEnd()
+    params = wanted(json={"const": "a long text"})
+    params.max_tokens = 3
+    with pytest.raises(adapter.VLLMValidationError, match="max_tokens is 3"):
+        front_end.validate(params, model, object())
+    params.max_tokens = 20
+    front_end.validate(params, model, object())
+
+
 def test_documents_of_several_requests_at_once(adapter: Any, backend: Any) -> None:
     import random
 

@@ -33,17 +33,21 @@ class GrammarLogitsProcessor:
     Don't pass ``logit_bias`` beside it: llama-cpp-python 0.3.36 drops all logits processors then.
     """
 
-    def __init__(self, grammar: Grammar, vocabulary: Vocabulary) -> None:
-        """``vocabulary``: ``Vocabulary.from_tokenizer(llama)``, whose stop tokens are all that llama.cpp ends at."""
-        self._states = PrefixStates(grammar, vocabulary, capacity=2)
+    def __init__(self, grammar: Grammar, vocabulary: Vocabulary, *, max_tokens: int | None = None) -> None:
+        """``vocabulary``: ``Vocabulary.from_tokenizer(llama)``, whose stop tokens are all that llama.cpp ends at.
+
+        ``max_tokens``: that of the completion; the document is complete within it. Raises :class:`MatcherError` if none
+        is that short.
+        """
+        self._states = PrefixStates(grammar, vocabulary, capacity=2, max_tokens=max_tokens)
         self._stops = np.array(vocabulary.stop_token_ids)
         self._bitmask = allocate_token_bitmask(1, vocabulary.size)
         self.reset()
 
     @classmethod
-    def for_model(cls, grammar: Grammar, llama: Any) -> GrammarLogitsProcessor:
+    def for_model(cls, grammar: Grammar, llama: Any, **options: Any) -> GrammarLogitsProcessor:
         """The same for a loaded model. Its vocabulary is read from the file (a fraction of a second)."""
-        return cls(grammar, Vocabulary.from_tokenizer(llama))
+        return cls(grammar, Vocabulary.from_tokenizer(llama), **options)
 
     def reset(self) -> None:
         """Forget the last completion."""

@@ -24,18 +24,22 @@ class GrammarLogitsProcessor:
     Reading the tokens waits for the one that was drawn last, so a step does not overlap with the one before it.
     """
 
-    def __init__(self, grammar: Grammar, vocabulary: Vocabulary) -> None:
-        """``vocabulary``: its stop tokens must be those at which MLX-LM stops, ``tokenizer.eos_token_ids``."""
-        self._states = PrefixStates(grammar, vocabulary)
+    def __init__(self, grammar: Grammar, vocabulary: Vocabulary, *, max_tokens: int | None = None) -> None:
+        """``vocabulary``: its stop tokens must be those at which MLX-LM stops, ``tokenizer.eos_token_ids``.
+
+        ``max_tokens``: that of the generation; the document is complete within it. Raises :class:`MatcherError` if none
+        is that short.
+        """
+        self._states = PrefixStates(grammar, vocabulary, max_tokens=max_tokens)
         self._stops = list(vocabulary.stop_token_ids)
         self._bitmask = allocate_token_bitmask(1, vocabulary.size)
         self._size = vocabulary.size
         self.reset()
 
     @classmethod
-    def for_model(cls, grammar: Grammar, tokenizer: Any) -> GrammarLogitsProcessor:
+    def for_model(cls, grammar: Grammar, tokenizer: Any, **options: Any) -> GrammarLogitsProcessor:
         """The same for the tokenizer that ``mlx_lm.load`` gives. The vocabulary is made anew (part of a second)."""
-        return cls(grammar, vocabulary_of(tokenizer))
+        return cls(grammar, vocabulary_of(tokenizer), **options)
 
     def reset(self) -> None:
         """Forget the last generation."""

@@ -45,7 +45,8 @@ def generate(generator: Any, matchers: Sequence[GrammarMatcher | None]) -> Itera
 
     ``generator``: an ``og.Generator`` behind its prompt. ``matchers``: one for each row of its batch, None for a row
     that is not constrained; a row whose matcher has terminated is left to the generator's padding. It ends, too, when
-    the generator is done: at ``max_length``, with documents that are not finished. Raises GenerationError if a token
+    the generator is done, at ``max_length``: give the matchers ``max_tokens=max_length - prompt_length``, and every
+    document is finished by then. Raises GenerationError if a token
     comes that was masked (another constraint is at work, such as ``set_guidance``).
     """
     bitmask = None

@@ -17,11 +17,16 @@ Tokens = tuple[int, ...]
 class PrefixStates:
     """The matchers of one grammar behind the token sequences that were asked for last. Not thread-safe."""
 
-    def __init__(self, grammar: Grammar, vocabulary: Vocabulary, *, capacity: int = 64) -> None:
-        """At most ``capacity`` states are kept; an older one is made again from its nearest relative."""
+    def __init__(
+        self, grammar: Grammar, vocabulary: Vocabulary, *, capacity: int = 64, max_tokens: int | None = None
+    ) -> None:
+        """At most ``capacity`` states are kept; an older one is made again from its nearest relative.
+
+        ``max_tokens``: see :class:`GrammarMatcher`; raises :class:`MatcherError` if no document is that short.
+        """
         self.capacity = capacity
         # Every matcher of this integration descends from this one by fork(): what holds for all is said here.
-        self._root = GrammarMatcher(grammar, vocabulary)
+        self._root = GrammarMatcher(grammar, vocabulary, max_tokens=max_tokens)
         self._size = vocabulary.size
         self._states: OrderedDict[Tokens, GrammarMatcher | None] = OrderedDict()
 

@@ -43,12 +43,14 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc] # no type i
         vocabulary: Vocabulary,
         *,
         prompt_length: int | None = None,
+        max_new_tokens: int | None = None,
     ) -> None:
         """``grammar``: for all rows, or one for each prompt of the batch, None for a row that is not constrained.
 
         ``vocabulary``: see :func:`~grammar_decode.models.transformers.vocabulary_of`; its stop tokens must be those at
         which ``generate`` stops. ``prompt_length``: the number of tokens before the answer, padding included; by
-        default the length at the first call.
+        default the length at the first call. ``max_new_tokens``: that of ``generate``; every document is complete
+        within it. Raises :class:`MatcherError` if none is that short.
         """
         self.vocabulary = vocabulary
         self._shared = isinstance(grammar, Grammar)
@@ -57,6 +59,7 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc] # no type i
             if each is not None and not isinstance(each, Grammar):
                 raise TypeError(f"GrammarLogitsProcessor needs Grammars (or None), not {type(each).__name__}")
         self._given_length = prompt_length
+        self._max_new_tokens = max_new_tokens
         self._bitmask = allocate_token_bitmask(1, vocabulary.size)
         self.reset()
 
@@ -71,7 +74,11 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc] # no type i
         """Forget the last call of ``generate``."""
         self._prompt_length = self._given_length
         # Rows of one grammar share states: behind the same tokens it is in the same state, whichever row wrote them.
-        self._states = {id(g): PrefixStates(g, self.vocabulary) for g in self._grammars if g is not None}
+        self._states = {
+            id(g): PrefixStates(g, self.vocabulary, max_tokens=self._max_new_tokens)
+            for g in self._grammars
+            if g is not None
+        }
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """The scores with -inf where the grammar forbids; ``scores`` itself is left alone.

@@ -7,7 +7,8 @@ the name where the built-in ones are listed. It changes nothing for who chooses 
 
 - the config: ``backend`` is a Literal, which is widened;
 - the front end: requests are checked before they reach the engine, and what can't be enforced is HTTP 400;
-- the engine: ``StructuredOutputManager.grammar_init`` makes the backend at the first structured request.
+- the engine: ``StructuredOutputManager.grammar_init`` makes the backend at the first structured request, and
+  ``_create_grammar`` knows the ``max_tokens`` of a request, within which its document is complete.
 
 Contract: ``vllm/v1/structured_output/backend_types.py`` of 0.32. A grammar there is one request's matcher. None of the
 places is a promised interface: where one is missing, the name is not added, and a warning says so.
@@ -18,6 +19,7 @@ from __future__ import annotations
 import functools
 import json
 import logging
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -36,6 +38,8 @@ from grammar_decode import (
     GrammarDecodeError,
     GrammarMatcher,
     JsonOptions,
+    MatcherError,
+    SchemaTooComplex,
     Vocabulary,
     compile_choice,
     compile_json_schema,
@@ -49,6 +53,15 @@ NAME = "grammar-decode"
 TEXT_OPTIONS = ("key_order", "whitespace", "escapes", "numbers")
 
 _log = logging.getLogger("vllm.grammar_decode")
+
+
+class _Request(threading.local):
+    """What `compile_grammar` is not told of the request that it is called for, in this thread."""
+
+    max_tokens: int | None = None
+
+
+_request = _Request()
 
 
 def compile_request(kind: StructuredOutputOptions, spec: str, options: JsonOptions) -> Grammar:
@@ -90,8 +103,16 @@ class Backend(StructuredOutputBackend):  # type: ignore[misc] # vllm is not inst
         key = (request_type, grammar_spec)
         grammar = cached(self.cache, key, lambda: compile_request(request_type, grammar_spec, self.options))
         stops = [token_id for token_id in sorted(stop_token_ids or ()) if 0 <= token_id < self.vocab_size]
-        # The one place where a request's matcher is made. vLLM does not pass the request's max_tokens here.
-        return RequestGrammar(GrammarMatcher(grammar, self.vocabulary, stop_token_ids=stops or None))
+        return RequestGrammar(self._matcher(grammar, stops or None, _request.max_tokens))
+
+    def _matcher(self, grammar: Grammar, stops: list[int] | None, max_tokens: int | None) -> GrammarMatcher:
+        """The matcher of a request: the document is complete within ``max_tokens``."""
+        if max_tokens is not None:
+            try:
+                return GrammarMatcher(grammar, self.vocabulary, stop_token_ids=stops, max_tokens=max_tokens)
+            except (MatcherError, SchemaTooComplex) as error:  # the front end can't know of a context that is shorter
+                _log.warning("The document of a request will be cut: %s", error)
+        return GrammarMatcher(grammar, self.vocabulary, stop_token_ids=stops)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         return torch.full((max_num_seqs, -(-self.vocab_size // 32)), -1, dtype=torch.int32)
@@ -158,6 +179,7 @@ class FrontEnd:
     def __init__(self) -> None:
         # Remembered: the same schema comes with many requests.
         self._problem_of = functools.lru_cache(maxsize=1024)(_problem_of)
+        self._distance_of = functools.lru_cache(maxsize=1024)(_distance_of)
         self._vocabularies: dict[int, tuple[Any, Vocabulary]] = {}
 
     def validate(self, params: Any, model_config: Any, tokenizer: Any) -> None:
@@ -176,9 +198,20 @@ class FrontEnd:
             kind, spec = get_structured_output_key(wanted)
         except (ValueError, TypeError) as error:
             raise VLLMValidationError(f"structured_outputs can't be read: {error}") from error
-        problem = self._problem_of(kind, spec, self._vocabulary_of(tokenizer, model_config.get_vocab_size()))
+        vocabulary = self._vocabulary_of(tokenizer, model_config.get_vocab_size())
+        problem = self._problem_of(kind, spec, vocabulary)
         if problem is not None:
             raise VLLMValidationError(f"{NAME}: {problem}", parameter=kind.name.lower())
+        max_tokens = getattr(params, "max_tokens", None)
+        if max_tokens is None:
+            return
+        distance = self._distance_of(kind, spec, vocabulary)
+        if distance is not None and distance >= max_tokens:
+            raise VLLMValidationError(
+                f"{NAME}: max_tokens is {max_tokens}, and the shortest document has {distance + 1} tokens, the stop "
+                "token included",
+                parameter="max_tokens",
+            )
 
     def _vocabulary_of(self, tokenizer: Any, vocab_size: int) -> Vocabulary:
         known = self._vocabularies.get(id(tokenizer))  # the tokenizer is kept beside, so that its id stays its own
@@ -198,6 +231,19 @@ def _problem_of(kind: StructuredOutputOptions, spec: str, vocabulary: Vocabulary
     except (GrammarDecodeError, TypeError, ValueError) as error:
         return str(error)
     return None
+
+
+def _distance_of(kind: StructuredOutputOptions, spec: str, vocabulary: Vocabulary) -> int | None:
+    """The tokens of the shortest document, as far as it is known."""
+    return GrammarMatcher(compile_request(kind, spec, JsonOptions()), vocabulary).completion_distance()
+
+
+def room_of(manager: Any, request: Any) -> int | None:
+    """How many tokens the answer to a request may have; None where that is not known before reasoning has ended."""
+    if getattr(manager, "reasoner_cls", None) is not None and not manager.enable_in_reasoning:
+        return None
+    left: int = manager.vllm_config.model_config.max_model_len - request.num_prompt_tokens
+    return max(1, min(int(request.max_tokens), left))
 
 
 def register() -> None:
@@ -230,6 +276,7 @@ def _register() -> None:
         raise AttributeError(f"StructuredOutputsConfig.backend is one of {names}")
     plain_validate = SamplingParams._validate_structured_outputs
     plain_init = StructuredOutputManager.grammar_init
+    plain_create = StructuredOutputManager._create_grammar
     front_end = FrontEnd()
 
     @functools.wraps(plain_validate)
@@ -250,6 +297,14 @@ def _register() -> None:
             self.backend = Backend(self.vllm_config, tokenizer=self.tokenizer, vocab_size=vocab_size)
         plain_init(self, request)
 
+    @functools.wraps(plain_create)
+    def create_grammar(self: Any, request: Any) -> Any:
+        _request.max_tokens = room_of(self, request) if isinstance(self.backend, Backend) else None
+        try:
+            return plain_create(self, request)
+        finally:
+            _request.max_tokens = None
+
     wider = Literal.__getitem__((*names, NAME))  # of the names that this vLLM has
     StructuredOutputsConfig.__annotations__["backend"] = wider
     field.type = wider
@@ -257,3 +312,4 @@ def _register() -> None:
     rebuild_dataclass(VllmConfig, force=True)
     SamplingParams._validate_structured_outputs = validate
     StructuredOutputManager.grammar_init = grammar_init
+    StructuredOutputManager._create_grammar = create_grammar

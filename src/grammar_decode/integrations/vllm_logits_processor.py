@@ -20,6 +20,8 @@ from vllm.v1.sample.logits_processor import AdapterLogitsProcessor
 from grammar_decode import (
     Grammar,
     GrammarDecodeError,
+    MatcherError,
+    SchemaTooComplex,
     Vocabulary,
     allocate_token_bitmask,
     apply_token_bitmask_inplace,
@@ -61,14 +63,20 @@ class GrammarLogitsProcessor(AdapterLogitsProcessor):  # type: ignore[misc] # vl
         if schema is None:
             return None
         grammar = cached(self.cache, schema, lambda: compile_json_schema(schema, cache=None))
-        return _Row(grammar, self.vocabulary)
+        return _Row(grammar, self.vocabulary, getattr(params, "max_tokens", None))
 
 
 class _Row:
     """One request: called with its output so far and its row of logits, which it masks in place."""
 
-    def __init__(self, grammar: Grammar, vocabulary: Vocabulary) -> None:
-        self._states = PrefixStates(grammar, vocabulary, capacity=2)
+    def __init__(self, grammar: Grammar, vocabulary: Vocabulary, max_tokens: int | None) -> None:
+        try:
+            self._states = PrefixStates(grammar, vocabulary, capacity=2, max_tokens=max_tokens)
+        except (
+            MatcherError,
+            SchemaTooComplex,
+        ):  # no document is that short: an exception here would end the engine, so this one is cut
+            self._states = PrefixStates(grammar, vocabulary, capacity=2)
         self._stops = vocabulary.stop_token_ids
         self._bitmask = allocate_token_bitmask(1, vocabulary.size)
 
