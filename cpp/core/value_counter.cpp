@@ -156,17 +156,21 @@ uint64_t ValueCounter::ways_to_go_on(RegisterId reg) {
   return register_bounds_[reg] = bound;
 }
 
-// The fewest values that any way to read an item has.
-uint64_t ValueCounter::least_of_picks(NodeId array) {
-  const auto known = pick_bounds_.find(array);
+// The fewest values that any way to read an item that is still to come has.
+uint64_t ValueCounter::least_of_picks(RegisterId reg) {
+  const NodeId array = containers_[reg].node;
+  const ClassId next = containers_.item_class(reg);
+  const uint64_t key = (uint64_t{array} << 32) | next;
+  const auto known = pick_bounds_.find(key);
   if (known != pick_bounds_.end()) return known->second;
+  const std::vector<std::vector<Pick>>& values = grammar_.nodes[array].values;
   uint64_t least = kMany;
-  for (const std::vector<Pick>& picks : grammar_.nodes[array].values) {
-    for (const Pick& pick : picks) {
+  for (ClassId cls = next; cls < values.size(); ++cls) {
+    for (const Pick& pick : values[cls]) {
       if (containers_.is_live(pick.node)) least = std::min(least, values_of_node(pick.node));
     }
   }
-  return pick_bounds_[array] = least;
+  return pick_bounds_[key] = least;
 }
 
 // No shortest way to finish has more items than this.
@@ -183,7 +187,7 @@ uint64_t ValueCounter::needed(RegisterId reg) {
 }
 
 bool ValueCounter::is_plenty(RegisterId reg, uint64_t num_used) {
-  return least_of_picks(containers_[reg].node) > num_used + needed(reg);
+  return least_of_picks(reg) > num_used + needed(reg);
 }
 
 // ---- unique arrays --------------------------------------------------------------------------------------------------

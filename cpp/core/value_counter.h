@@ -79,7 +79,7 @@ class ValueCounter {
   bool zeros_may_count(ExprId state);
   template <class Found>
   void for_each_text(ExprId rest, std::string text, Found found);
-  uint64_t least_of_picks(NodeId array);
+  uint64_t least_of_picks(RegisterId reg);
   uint64_t needed(RegisterId reg);
   bool has_distinct(RegisterId reg, const std::vector<ValueId>& used);
   bool search_distinct(RegisterId reg, std::vector<ValueId> used, uint64_t left);
@@ -99,7 +99,7 @@ class ValueCounter {
   std::unordered_map<ExprId, uint64_t> string_bounds_;  // of states inside strings
   std::unordered_map<ExprId, uint32_t> distances_;
   std::unordered_map<NodeId, uint64_t> node_bounds_;
-  std::unordered_map<NodeId, uint64_t> pick_bounds_;
+  std::unordered_map<uint64_t, uint64_t> pick_bounds_;  // by node and the class of the next item
   std::unordered_map<RegisterId, uint64_t> register_bounds_;
   std::unordered_map<uint64_t, Values> listed_;  // by node, limit and depth
   uint64_t steps_ = 0;
