@@ -186,9 +186,7 @@ uint64_t ValueCounter::needed(RegisterId reg) {
   return sum;
 }
 
-bool ValueCounter::is_plenty(RegisterId reg, uint64_t num_used) {
-  return least_of_picks(reg) > num_used + needed(reg);
-}
+bool ValueCounter::is_plenty(RegisterId reg, uint64_t num_used) { return least_of_picks(reg) > num_used + needed(reg); }
 
 // ---- unique arrays --------------------------------------------------------------------------------------------------
 
