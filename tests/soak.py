@@ -68,7 +68,7 @@ def soak(masks: int, cache: gd.GrammarCache) -> list[Part]:
         while len(times) < masks // PARTS:
             number += 1
             schema, value = request(rng, number)
-            if isinstance(schema, dict) and "$defs" in json.dumps(schema):
+            if "$ref" in json.dumps(schema):  # which would point elsewhere inside of another schema
                 schema, value = (
                     {"type": "object", "properties": {f"n{number}": {"type": "integer"}}},
                     {f"n{number}": number},

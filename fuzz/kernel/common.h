@@ -87,6 +87,8 @@ inline gd::Limits limits(uint32_t max_states) {
   gd::Limits result;
   result.max_states = max_states;
   result.max_search = 5000;
+  result.max_compile_seconds = 0.5;
+  result.max_mask_seconds = 0.1;
   return result;
 }
 

@@ -167,7 +167,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     grammar.regexes.push_back(build(input, static_cast<uint32_t>(grammar.regexes.size())));
   try {
     gd::Work work;
-    work.begin("max_compile_seconds", 2);
+    work.begin("max_compile_seconds", 0.5);
     gd::ExpressionPool pool(gd::ByteSet::all(), 3000, work);
     const std::vector<gd::ExprId> loaded = pool.load(grammar);
     std::string spelled;
