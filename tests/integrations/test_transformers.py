@@ -225,3 +225,4 @@ def test_xgrammars_own_processor_fails_here_and_ours_does_not(
 
 def test_the_page_prints_what_it_says(smollm2: Any) -> None:
     assert run_examples("transformers.md") == 1
+    assert run_examples("../chat.md") == 1
