@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -360,6 +361,23 @@ void bind_matcher(nb::module_& m) {
       .def("reset", &Matcher::reset, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "_copy_state", [](const Matcher& self) { return new Matcher(self); }, nb::rv_policy::take_ownership)
+      .def(
+          "_copy_unlimited",
+          [](const Matcher& self) {
+            auto copy = std::make_unique<Matcher>(self);
+            copy->drop_limit();
+            return copy.release();
+          },
+          nb::rv_policy::take_ownership)
+      .def(
+          "longest_run",
+          [](const Matcher& self, const nb::bytes& bytes, size_t max_length) {
+            gd::ByteSet set;
+            for (const char c : std::string_view(bytes.c_str(), bytes.size())) set.insert(static_cast<uint8_t>(c));
+            const nb::gil_scoped_release release;
+            return self.longest_run(set, max_length);
+          },
+          nb::arg("bytes"), nb::arg("max_length"))
       .def("is_accepting", &Matcher::is_accepting, nb::call_guard<nb::gil_scoped_release>())
       .def("is_terminated", &Matcher::is_terminated)
       .def_prop_ro("num_steps", &Matcher::num_steps)
@@ -397,6 +415,9 @@ void bind_matcher(nb::module_& m) {
                      const uint32_t left = self.tokens_left();
                      return left == gd::kNone ? std::optional<uint32_t>() : left;
                    })
+      .def_prop_ro("stop_token_ids", [](const Matcher& self) { return self.stop_tokens(); })
+      .def_prop_ro("counts_stop_token", [](const Matcher& self) { return self.limit().counts_stop; })
+      .def_prop_ro("closing_budget", [](const Matcher& self) { return self.limit().closing_budget; })
       .def("allowed_bytes",
            [](const Matcher& self) {
              std::string bytes;

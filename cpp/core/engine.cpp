@@ -403,7 +403,9 @@ std::vector<Engine::Expectation> Engine::expectations(ConfigId c) {
     e.node = kNone;
     switch (f.kind) {
       case FrameKind::kTerminal:
-        if (const Frame& waiting = automaton_->frame(f.parent); waiting.kind != FrameKind::kRootValue) {
+        if (const Frame& waiting = automaton_->frame(f.parent); waiting.kind == FrameKind::kPart) {
+          e.node = waiting.state;
+        } else if (waiting.kind != FrameKind::kRootValue) {
           e.node = containers[waiting.state].node;
         }
         break;

@@ -216,4 +216,26 @@ std::vector<Engine::Expectation> Matcher::expectations() const {
   return terminated_ ? std::vector<Engine::Expectation>{} : engine_->expectations(config_);
 }
 
+size_t Matcher::longest_run(const ByteSet& bytes, size_t max_length) const {
+  constexpr size_t kMaxConfigs = 16;  // behind runs of one length; more are not followed, and the answer is `max_length`
+  if (terminated_) return 0;
+  std::vector<ConfigId> behind = {config_};
+  for (size_t length = 0; length < max_length; ++length) {
+    std::vector<ConfigId> next;
+    for (const ConfigId c : behind) {
+      bytes.for_each([&](uint8_t byte) {
+        const char text = static_cast<char>(byte);
+        next.push_back(engine_->advance(c, {&text, 1}));
+      });
+    }
+    std::sort(next.begin(), next.end());
+    next.erase(std::unique(next.begin(), next.end()), next.end());
+    std::erase(next, Automaton::kDead);
+    if (next.empty()) return length;
+    if (next.size() > kMaxConfigs) break;
+    behind = std::move(next);
+  }
+  return max_length;
+}
+
 }  // namespace gd

@@ -48,6 +48,10 @@ class Matcher {
   void fill(uint32_t* mask) const;
   ByteSet allowed_bytes() const;
   std::vector<Engine::Expectation> expectations() const;
+  // The length of the longest run of these bytes that may come next, at most `max_length`. Nothing is said of the tokens left.
+  size_t longest_run(const ByteSet& bytes, size_t max_length) const;
+  // From here on, no limit of tokens.
+  void drop_limit() { limit_ = {}; }
 
   // The way to the end: an upper bound in tokens (without a stop token), the fewest bytes, and a text of about that length.
   Cost distance() const { return terminated_ ? 0 : engine_->distance(config_); }
@@ -59,6 +63,8 @@ class Matcher {
   std::string text() const;  // all that was accepted, linear in its length
   uint32_t tokens_left() const { return limit_.max_tokens == kNone ? kNone : limit_.max_tokens - num_tokens_; }
   const Vocabulary& vocabulary() const { return engine_->vocabulary(); }
+  const std::vector<TokenId>& stop_tokens() const { return stop_tokens_; }  // sorted
+  const Limit& limit() const { return limit_; }
   Engine& engine() const { return *engine_; }
 
  private:

@@ -10,6 +10,7 @@ matcher.fill_next_token_bitmask(bitmask)
 gd.apply_token_bitmask_inplace(logits, bitmask)
 """
 
+from grammar_decode.answers import Explanation, Position
 from grammar_decode.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
 from grammar_decode.chat import MarkerTokens, Reasoning, ToolFormat, compile_chat_request
 from grammar_decode.errors import (
@@ -38,6 +39,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BitmaskError",
+    "Explanation",
     "GenerationError",
     "GenerationResult",
     "GenerationStream",
@@ -51,6 +53,7 @@ __all__ = [
     "MatcherError",
     "ModelError",
     "PatternError",
+    "Position",
     "Reasoning",
     "SchemaError",
     "SchemaTooComplex",

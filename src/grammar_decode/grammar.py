@@ -7,7 +7,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from grammar_decode.cache import Cache, content_of, value_of
 from grammar_decode.errors import SchemaError, SchemaTooComplex, SerializationError, UnsatisfiableSchema
 from grammar_decode.everyday import compile_everyday
 from grammar_decode.ir import nodes as ir
-from grammar_decode.ir.encode import decode
+from grammar_decode.ir.encode import decode, encode
 from grammar_decode.json_schema.compile import compile_encoded, compile_schema, location_of_node
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.json_schema.report import Report
@@ -38,7 +38,7 @@ class Grammar:
     Made by :func:`compile_json_schema` or :meth:`from_bytes`. ``report`` says what became of each keyword.
     """
 
-    __slots__ = ("_core_grammar", "_encoded", "_ir", "_origins", "_report", "limits", "options")
+    __slots__ = ("_core_grammar", "_encoded", "_ir", "_origins", "_plain", "_report", "_schema", "limits", "options")
 
     def __init__(
         self,
@@ -55,6 +55,8 @@ class Grammar:
         #: How the texts are spelled; None for a grammar that is of no schema.
         self.options = options
         self._origins = origins
+        self._schema: bytes | tuple[Any, Any] | None = None  # what it was compiled from, for messages
+        self._plain: _core.Grammar | None = None
         self._core_grammar = _core.Grammar(
             encoded,
             max_states=limits.max_states,
@@ -85,6 +87,18 @@ class Grammar:
         if self._ir is None:
             self._ir = decode(self._encoded)
         return self._ir
+
+    def _source(self) -> tuple[Any, dict[str, Any]] | None:
+        """The schema and the resources; None where there is no one schema, or it was left behind (:meth:`from_bytes`)."""
+        return value_of(self._schema) if isinstance(self._schema, bytes) else self._schema
+
+    def _without_distinctness(self) -> _core.Grammar | None:
+        """The same with arrays whose items need not be distinct, for messages; None if all are so."""
+        if self._plain is None:
+            nodes = [replace(n, unique=False) if isinstance(n, ir.Elements) else n for n in self.ir.nodes]
+            if tuple(nodes) != self.ir.nodes:
+                self._plain = _core.Grammar(encode(replace(self.ir, nodes=tuple(nodes))))
+        return self._plain
 
     def memory_bytes(self) -> int:
         """The memory that the grammar holds, in bytes, with what it remembers of masks for the vocabularies it met."""
@@ -236,6 +250,7 @@ def _compiled(
             raise
         report = compiled.report if content is None else Report(lambda: told()[1])
         grammar = Grammar(compiled.encoded, report, compiled.origins, limits, options)
+    grammar._schema = (schema, resources) if content is None else content
     try:
         is_empty = grammar._core_grammar.is_empty(work.seconds_left())
     except SchemaTooComplex as error:

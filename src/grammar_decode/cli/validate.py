@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from grammar_decode import GrammarMatcher
+from grammar_decode import Explanation, GrammarMatcher
 from grammar_decode.cli.common import (
     EscapesOption,
     FormatsOption,
@@ -75,7 +75,7 @@ def validate_command(
         return
 
     incomplete = offset == len(text)
-    expected = matcher.describe_expected()
+    explanation = matcher.explain(text[offset : offset + 1] or 256)
     needed = _options_that_accept(schema_text, chosen, text)
     if as_json:
         line, column, _, _ = excerpt(text, offset)
@@ -85,16 +85,20 @@ def validate_command(
             "offset": offset,
             "line": line,
             "column": column,
-            "expected": expected,
+            "rule": explanation.rule,
+            "reason": explanation.reason,
+            "expected": explanation.expected,
+            "pointer": explanation.pointer,
+            "schema_locations": list(explanation.schema_locations),
             "accepted_with": needed,
         }
         print_json(result)
     else:
-        _print_refusal(text, offset, expected, needed)
+        _print_refusal(text, offset, explanation, needed)
     raise typer.Exit(1)
 
 
-def _print_refusal(text: bytes, offset: int, expected: str, needed: dict[str, str] | None) -> None:
+def _print_refusal(text: bytes, offset: int, explanation: Explanation, needed: dict[str, str] | None) -> None:
     line, column, around, caret = excerpt(text, offset)
     if offset == len(text):
         title, what = "incomplete", f": the document is not finished after {offset:,} bytes"
@@ -102,7 +106,12 @@ def _print_refusal(text: bytes, offset: int, expected: str, needed: dict[str, st
         title, what = "refused", f" at byte {offset:,} (line {line}, column {column})"
     stderr.print(Text.assemble((title, "bold red"), what), soft_wrap=True)
     stderr.print(Text.assemble(f"  {around}\n  ", (caret, "bold red")), soft_wrap=True)
-    stderr.print(Text(f"expected here: {expected}"), soft_wrap=True)
+    place = "the root" if explanation.pointer == "" else explanation.pointer
+    schema = ", ".join(explanation.schema_locations)
+    stderr.print(Text(f"at {place}" + (f" (schema {schema})" if schema else "")), soft_wrap=True)
+    if explanation.reason and offset < len(text):
+        stderr.print(Text(explanation.reason), soft_wrap=True)
+    stderr.print(Text(f"expected here: {explanation.expected}"), soft_wrap=True)
     if needed:
         flags = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in needed.items())
         stderr.print(
