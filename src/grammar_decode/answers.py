@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from grammar_decode import _core
 from grammar_decode.errors import GrammarDecodeError, MatcherError, SchemaTooComplex
-from grammar_decode.expected import MAX_RUN, View, describe, value_kind
+from grammar_decode.expected import MAX_RUN, Expectation, View, describe, value_kind
 from grammar_decode.grammar import Grammar
 from grammar_decode.ir import nodes as ir
 from grammar_decode.places import Places, Said
@@ -32,6 +33,7 @@ Rule = Literal[
 ]
 
 _MAX_STARTS = 1000
+_QUOTE = ir.ByteClass(1 << 0x22)
 _OPENING = re.compile(rb"[{\[]")
 
 
@@ -48,7 +50,7 @@ class Explanation:
     token_id: int | None
     #: Its text; None for a token that is not text.
     data: bytes | None
-    #: How many of its bytes could come, so the first that could not; None where the token is allowed, or is not text.
+    #: How many of its bytes could come, so the first that could not; None where it is allowed, not text, or not known.
     offset: int | None
     #: What could come there instead, in words of the schema.
     expected: str
@@ -123,7 +125,9 @@ def explain(matcher: _core.Matcher, grammar: Grammar, vocabulary: Vocabulary, to
         return _explain_text(matcher, grammar, vocabulary, token_id, data)
     here = where(matcher, grammar, with_distance=False)
     rule: Rule = "special token" if token_id < len(table) else "id without text"
-    reason = "it is a special token, without text" if token_id < len(table) else "no token of the vocabulary has this id"
+    reason = (
+        "it is a special token, without text" if token_id < len(table) else "no token of the vocabulary has this id"
+    )
     place = (here.expected, here.pointer, here.schema_locations)
     return Explanation(False, rule, token_id, None, None, *place, reason)
 
@@ -149,7 +153,7 @@ def _explain_text(
         probe = matcher._copy_state()
         allowed = probe.accept_bytes(data) if token_id is None else probe.accept_token(token_id)
     except SchemaTooComplex as error:
-        return Explanation(False, "limit", token_id, data, 0, "", None, (), error.message)
+        return Explanation(False, "limit", token_id, data, None, "", None, (), error.message)
     if allowed or (offset == len(data) and not matcher.is_terminated()):
         here = where(matcher, grammar, with_distance=False)
         answer = Explanation(True, None, token_id, data, None, here.expected, here.pointer, here.schema_locations)
@@ -209,7 +213,7 @@ def _look(matcher: _core.Matcher, grammar: Grammar) -> tuple[str | None, tuple[s
         except SchemaTooComplex:
             return MAX_RUN
 
-    literals = _literals(grammar, place, text, expectations) if grammar._source() is None else None
+    literals = _literals(grammar, place, expectations) if grammar._source() is None else None
     view = View(expectations, next_bytes, text, place, said, first_item, literals, longest_run)
     return None if place is None else place.pointer, said.locations, describe(view)
 
@@ -227,7 +231,7 @@ def _said(grammar: Grammar, text: bytes, place: Place | None, kind: str | None) 
         return Said(), Said()
 
 
-def _origins(grammar: Grammar, expectations: list[tuple[str, int | None, list[bytes], bool, bool]]) -> tuple[str, ...]:
+def _origins(grammar: Grammar, expectations: Sequence[Expectation]) -> tuple[str, ...]:
     """The schema locations of the containers that the threads are in."""
     origins = grammar.origins
     found = (origins[node] for _, node, *_ in expectations if node is not None and node < len(origins))
@@ -266,9 +270,7 @@ def _opens(matcher: _core.Matcher, text: bytes) -> bool:
     return any(kind in ("first_key", "first_item") for kind, *_ in fresh.expectations())
 
 
-def _literals(
-    grammar: Grammar, place: Place | None, text: bytes, expectations: list[tuple[str, int | None, list[bytes], bool, bool]]
-) -> list[str] | None:
+def _literals(grammar: Grammar, place: Place | None, expectations: Sequence[Expectation]) -> list[str] | None:
     """The texts of the value at the place, where it is one of some."""
     nodes, regexes = grammar.ir.nodes, grammar.ir.regexes
     found: list[int] = []
@@ -334,6 +336,11 @@ def _listed(nodes: tuple[ir.Node, ...], regexes: tuple[ir.Regex, ...], node: int
             waiting += reversed(regex.parts)
         elif isinstance(regex, ir.LiteralSet):
             found += regex.literals
+        elif isinstance(regex, ir.Concatenation) and len(regex.parts) == 3:  # a string and its quotes
+            before, inside, behind = (regexes[part] for part in regex.parts)
+            if not before == behind == _QUOTE or not isinstance(inside, ir.LiteralSet):
+                return None
+            found += (b'"' + literal + b'"' for literal in inside.literals)
         else:
             return None
     return found

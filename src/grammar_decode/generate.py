@@ -261,7 +261,7 @@ class _Loop:
         if self._matcher is not None:
             self._matcher.fill_next_token_bitmask(self._bitmask, 0)
             if not self._bitmask.any():
-                raise GenerationError(f"no token is allowed after {self.text[-80:]!r}")
+                raise GenerationError(f"no token is allowed after {self.text[-80:]!r}{self._told()}")
             apply_token_bitmask_inplace(logits, self._bitmask[0])
         masked = perf_counter()
         token_id = self._sampler.sample(logits)
@@ -270,11 +270,19 @@ class _Loop:
             self.stopped = token_id in self._vocabulary.stop_token_ids
         else:
             if not self._matcher.accept_token(token_id):
-                raise GenerationError(f"token {token_id} was allowed and then refused after {self.text[-80:]!r}")
+                told = self._told(token_id)
+                raise GenerationError(f"token {token_id} was allowed and then refused after {self.text[-80:]!r}{told}")
             self.stopped = self._matcher.is_terminated()
         self.sample_seconds += sampled - masked
         self.mask_seconds += (masked - started) + (perf_counter() - sampled)
         return token_id
+
+    def _told(self, token_id: int | None = None) -> str:
+        """What the matcher says of the place, or of a token there, where it can tell."""
+        matcher: Any = self._matcher
+        if not hasattr(matcher, "explain"):  # the loop needs less of a matcher
+            return ""
+        return f": {matcher.where() if token_id is None else matcher.explain(token_id)}"
 
     def _bytes_of(self, token_id: int) -> bytes:
         """The token's text; without a mask, special tokens and padding rows can be drawn too, and have none."""

@@ -89,7 +89,7 @@ class Grammar:
         return self._ir
 
     def _source(self) -> tuple[Any, dict[str, Any]] | None:
-        """The schema and the resources; None where there is no one schema, or it was left behind (:meth:`from_bytes`)."""
+        """The schema and the resources; None where there is no one schema, and after :meth:`from_bytes`."""
         return value_of(self._schema) if isinstance(self._schema, bytes) else self._schema
 
     def _without_distinctness(self) -> _core.Grammar | None:
@@ -223,13 +223,15 @@ def compile_json_schema(
     if content is not None:
         _check_size(len(content), limits)
     if cache is None or content is None:
-        return _compiled(schema, options, resources, limits)
+        grammar = _compiled(schema, options, resources, limits)
+        grammar._schema = content or grammar._schema  # which may be changed later
+        return grammar
     key = (content, options, limits)
-    grammar = cache.get(key)
-    if grammar is None:
-        grammar = _compiled(schema, options, resources, limits, content)
-        cache.add(key, grammar)
-    return grammar
+    known = cache.get(key)
+    if known is None:
+        known = _compiled(schema, options, resources, limits, content)
+        cache.add(key, known)
+    return known
 
 
 def _compiled(

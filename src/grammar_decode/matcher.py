@@ -153,8 +153,8 @@ class GrammarMatcher:
     def explain(self, token: int | bytes) -> Explanation:
         """Whether a token may come next, and if not, why: which rule took it, where, and what was expected there.
 
-        ``allowed`` is what the mask says of the id; bytes are explained as :meth:`accept_bytes` takes them. The state is
-        unchanged. For messages: it takes a millisecond or so, and is linear in the length of the text.
+        ``allowed`` is what the mask says of the id; bytes are explained as :meth:`accept_bytes` takes them. The state
+        is unchanged. For messages: it takes a millisecond or so, and is linear in the length of the text.
 
         Raises :class:`MatcherError` for an id outside of the vocabulary.
         """

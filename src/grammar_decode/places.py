@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from grammar_decode.errors import GrammarDecodeError
@@ -22,6 +23,9 @@ Alternative = tuple[Schema, ...]  # schemas that hold together
 #: So many alternatives are followed side by side, and no more.
 _MAX_ALTERNATIVES = 32
 _MAX_DEPTH = 64
+_MAX_STEPS = 2000
+#: So many finished members are looked at to tell alternatives apart.
+_MAX_MEMBERS = 100
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _SAYS_NOTHING = {"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "title", "description", "default"}
 _SAYS_NOTHING |= {"$defs", "definitions", "examples", "$comment", "$schema", "$id", "deprecated", "readOnly"}
@@ -58,7 +62,7 @@ class Places:
             kind = _kind(text, place) or kind
         if kind is not None:
             alternatives = self._fitting(alternatives, kind)
-        return _said(alternatives, kind, text, place)
+        return _said(alternatives, kind, place)
 
     def _alternatives(self, text: bytes, place: Place) -> list[Alternative]:
         literal = self._document.root
@@ -86,25 +90,24 @@ class Places:
     def _expanded(self, alternatives: Iterable[Alternative]) -> list[Alternative]:
         """With everything that references and combinations add; each combination is another alternative."""
         result: dict[tuple[int, ...], Alternative] = {}
-        waiting = [(alternative, 0) for alternative in alternatives]
-        while waiting and len(result) < _MAX_ALTERNATIVES:
-            alternative, done = waiting.pop(0)
+        waiting = [(alternative, 0) for alternative in alternatives][::-1]
+        for _ in range(_MAX_STEPS):
+            if not waiting or len(result) == _MAX_ALTERNATIVES:
+                break
+            alternative, done = waiting.pop()
             if done == len(alternative) or done > _MAX_DEPTH:
                 result.setdefault(tuple(schema.number for schema in alternative), alternative)
                 continue
-            for more in self._readings(alternative[done]):
-                known = list(alternative)
-                known += [schema for schema in more if schema not in known]
-                waiting.append((tuple(known), done + 1))
+            for more in reversed(self._readings(alternative[done])):
+                known = (*alternative, *(schema for schema in more if schema not in alternative))
+                waiting.append((known, done + 1))
         return list(result.values())
 
     def _readings(self, schema: Schema) -> list[Alternative]:
         """What a schema adds: one entry for each way to satisfy its alternatives."""
         value = schema.value
-        fixed: list[int] = []
-        for keyword in _REFERENCES:
-            if isinstance(target := value.get(keyword), str):
-                fixed.append(self._referenced(schema, keyword, target))
+        named = ((keyword, value.get(keyword)) for keyword in _REFERENCES)
+        fixed = [self._referenced(schema, keyword, target) for keyword, target in named if isinstance(target, str)]
         if schema.scope.hides_siblings and "$ref" in value:
             first = self._schemas(fixed)
             return [] if first is None else [first]
@@ -186,7 +189,7 @@ class Places:
         if len(alternatives) < 2:
             return alternatives
         kept = alternatives
-        for key, span in spans.items():
+        for key, span in islice(spans.items(), _MAX_MEMBERS):
             if text[span[0] : span[0] + 1] in (b"{", b"["):
                 continue
             value = value_at(text, span)
@@ -200,7 +203,7 @@ class Places:
         return kept
 
 
-def _said(alternatives: list[Alternative], kind: str | None, text: bytes, place: Place) -> Said:
+def _said(alternatives: list[Alternative], kind: str | None, place: Place) -> Said:
     locations: dict[str, None] = {}
     for alternative in alternatives:
         telling = [schema for schema in alternative if not _SAYS_NOTHING.issuperset(schema.value)]

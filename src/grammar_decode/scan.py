@@ -38,7 +38,7 @@ class Open:
 
 @dataclass(slots=True)
 class Place:
-    """The end of a text. ``start`` is where the key or scalar under way begins, the length of the text if there is none."""
+    """The end of a text. ``start`` is where the key or scalar under way begins, or the text ends if there is none."""
 
     state: State
     opened: list[Open]
