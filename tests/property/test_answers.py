@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 from typing import Any
@@ -54,9 +55,11 @@ def test_answers_are_those_of_the_mask_along_documents(curated: Curated) -> None
     vocabulary = SYNTHETIC[0]
     grammar = gd.compile_json_schema(curated.schema)
     tokens = tokens_of(written(rng.choice(curated.valid), rng).encode(), vocabulary, rng)
-    limit = None if has_key_patterns(curated.schema) else rng.choice((None, 500))
-    matcher = gd.GrammarMatcher(grammar, as_vocabulary(vocabulary), max_tokens=limit)
-    places = set(rng.sample(range(len(tokens)), min(3, len(tokens))))
+    matcher = gd.GrammarMatcher(grammar, as_vocabulary(vocabulary))
+    if not has_key_patterns(curated.schema) and rng.random() < 0.5:
+        with contextlib.suppress(gd.SchemaTooComplex):  # no limit can be kept
+            matcher = gd.GrammarMatcher(grammar, as_vocabulary(vocabulary), max_tokens=500)
+    places = {rng.randrange(len(tokens))}
     for step, token_id in enumerate(tokens):
         if step in places:
             check_answers(matcher)
@@ -71,13 +74,16 @@ def test_answers_are_those_of_the_mask_along_random_walks(
     schema: Any, vocabulary: TestVocabulary, seed: int, spare: int
 ) -> None:
     matcher = drawn_matcher(schema, vocabulary, gd.JsonOptions())
-    needed = None if has_key_patterns(schema) else matcher.completion_distance()
+    needed = None
+    if not has_key_patterns(schema):
+        with contextlib.suppress(gd.SchemaTooComplex):
+            needed = matcher.completion_distance()
     if needed is not None and spare % 2:
         matcher = gd.GrammarMatcher(
             matcher.grammar, matcher.vocabulary, max_tokens=needed + spare, closing_budget=spare // 2
         )
     tokens = random_walk(matcher.fork(), vocabulary, seed, free=8, most=40) or []
-    places = set(random.Random(seed).sample(range(len(tokens) + 1), min(3, len(tokens) + 1)))
+    places = set(random.Random(seed).sample(range(len(tokens) + 1), min(2, len(tokens) + 1)))
     for step in range(len(tokens) + 1):
         if step in places:
             check_answers(matcher)
