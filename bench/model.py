@@ -48,6 +48,7 @@ def measure_model(arguments: argparse.Namespace, console: Console) -> list[Row]:
                 prompt += f"\nAnswer only with JSON that follows this schema: {json.dumps(schema)}"
             for unconstrained in modes:
                 bar.update(loading, description=f"{name}, {'unconstrained' if unconstrained else 'constrained'}")
+                limit = arguments.max_tokens or tight_limit(schema, model.vocabulary, arguments.slack)
                 results = []
                 for seed in range(arguments.samples):
                     results.append(
@@ -56,28 +57,39 @@ def measure_model(arguments: argparse.Namespace, console: Console) -> list[Row]:
                             None,
                             schema,
                             prompt,
-                            max_tokens=arguments.max_tokens,
+                            max_tokens=limit,
                             temperature=arguments.temperature,
                             seed=seed,
                             unconstrained=unconstrained,
                         )
                     )
                     bar.advance(loading)
-                rows.append(conformance(name, unconstrained, results))
+                rows.append(conformance(name, unconstrained, limit, results))
     return rows
 
 
-def conformance(name: str, unconstrained: bool, results: list[gd.GenerationResult]) -> Row:
+def tight_limit(schema: Any, vocabulary: gd.Vocabulary, slack: int) -> int:
+    """The fewest tokens that are known to suffice, the stop token included, and `slack` more."""
+    distance = gd.GrammarMatcher(gd.compile_json_schema(schema), vocabulary).completion_distance()
+    if distance is None:
+        raise SystemExit("benchmark: no shortest document is known")
+    return distance + 1 + slack
+
+
+def conformance(name: str, unconstrained: bool, limit: int, results: list[gd.GenerationResult]) -> Row:
     steps = sum(result.timings.steps for result in results)
     tokens = sum(len(result.tokens) for result in results)
     return {
         "example": name,
         "mode": "unconstrained" if unconstrained else "constrained",
         "samples": len(results),
-        "ended": sum(result.stop_reason == "completed" for result in results),
-        "ended_and_valid": sum(result.stop_reason == "completed" and result.valid is True for result in results),
+        "max_tokens": limit,
+        "ended": sum(result.stop_reason != "length" for result in results),
+        "ended_and_valid": sum(result.stop_reason != "length" and result.valid is True for result in results),
         "json": sum(result.is_complete for result in results),
         "valid": sum(result.valid is True for result in results),
+        "tokens": tokens / len(results),
+        "forced_share": sum(result.num_forced for result in results) / tokens,
         "tokens_per_second": tokens / steps,
         "mask_share": sum(result.timings.mask for result in results) / steps,
         "mask_us": sum(result.timings.mask for result in results) / tokens * 1e6,
@@ -91,6 +103,9 @@ def model_table(rows: list[Row]) -> Table:
         "example": ("example", ""),
         "mode": ("mode", ""),
         "samples": ("samples", "d"),
+        "max_tokens": ("limit", "d"),
+        "tokens": ("tokens", ".1f"),
+        "forced_share": ("forced", ".1%"),
         "ended": ("ended", "d"),
         "ended_and_valid": ("ended, valid", "d"),
         "json": ("JSON", "d"),

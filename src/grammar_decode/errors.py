@@ -127,3 +127,6 @@ class ModelError(GrammarDecodeError):
 
 class GenerationError(GrammarDecodeError):
     """A token that the mask allowed was refused, or a mask was empty: a bug in grammar-decode, please report it."""
+
+    #: What `GenerationResult.stop_reason` would be; there is no result.
+    stop_reason = "mask_violation"

@@ -8,6 +8,7 @@ from typing import Any
 
 from grammar_decode import _core, answers
 from grammar_decode.answers import Explanation, Position
+from grammar_decode.forced import Encode, forced_tokens
 from grammar_decode.grammar import Grammar
 from grammar_decode.vocabulary import Vocabulary
 
@@ -132,6 +133,16 @@ class GrammarMatcher:
         Where the document is complete already, nothing is forced, because it may end.
         """
         return self._matcher.forced_bytes(max_bytes)
+
+    def forced_tokens(self, encode: Encode | None = None, *, max_bytes: int = 1 << 16) -> list[int]:
+        """The forced text as tokens, which :meth:`accept_tokens` takes; empty where there are none.
+
+        ``encode``: the tokenizer's function from a text to token ids, without special tokens, so that the tokens are
+        those that the model knows the text by; where it spells something else, and without it, they are the fewest. The
+        tokens end before the first place from which an allowed token goes past the forced text, because the model may
+        want that token, and where ``max_tokens`` has no room for more. The state is unchanged.
+        """
+        return forced_tokens(self._matcher, self.vocabulary, encode, max_bytes)
 
     @property
     def text(self) -> bytes:

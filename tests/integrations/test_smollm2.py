@@ -51,12 +51,34 @@ def test_bob_is_described_as_asked(model: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["person", "order", "event", "comment", "api_error"])
-def test_a_sample_of_each_example_is_valid_if_it_ended(model: Any, name: str) -> None:
+def test_each_example_is_complete_and_valid_within_a_tight_limit(model: Any, name: str) -> None:
     schema, prompt = example(name)
-    result = gd.generate(model, None, schema, prompt, temperature=0.8, seed=3, max_tokens=200)
-    if result.stop_reason == "length" and not result.is_complete:
-        pytest.skip(f"the model did not come to an end in 200 tokens: {result.text!r}")
-    assert result.valid is True
+    distance = gd.GrammarMatcher(gd.compile_json_schema(schema), model.vocabulary).completion_distance()
+    assert distance is not None
+    result = gd.generate(model, None, schema, prompt, temperature=0.8, seed=3, max_tokens=distance + 3)
+    assert (result.stop_reason, result.valid) == ("completed", True)
+    assert len(result.tokens) <= distance + 3
+
+
+def test_several_tokens_at_once_are_the_same_as_one_by_one(model: Any) -> None:
+    ids, more = model.encode(BOB), model.tokenize('{"name": "Bob", "age": ')
+    model.prefill(ids)
+    for token_id in more:
+        one_by_one = model.step(token_id)
+    model.prefill(ids)
+    at_once = model.extend(more)
+    assert at_once.shape == one_by_one.shape
+    assert abs(at_once - one_by_one).max() < 1e-2
+    assert at_once.argmax() == one_by_one.argmax()
+
+
+def test_forced_text_is_in_the_tokenizers_own_tokens_and_saves_calls(model: Any) -> None:
+    schema = {"const": {"city": "Reykjavik", "country": "Iceland"}}
+    result = gd.generate(model, None, schema, BOB, options=gd.JsonOptions(whitespace="spaced"))
+    assert result.text == '{"city": "Reykjavik", "country": "Iceland"}'
+    assert list(result.tokens[:-1]) == model.tokenize(result.text)
+    assert result.num_forced == len(result.tokens)
+    assert result.num_model_calls == 0
 
 
 def test_without_a_mask_the_loop_is_the_greedy_search_of_transformers(model: Any) -> None:

@@ -274,10 +274,11 @@ class OneDocument:
         self.wanted = [*document.encode(), 256]
 
     def encode(self, prompt: str) -> list[int]:
-        return list(prompt.encode())
+        self.prompt = list(prompt.encode())
+        return self.prompt
 
-    def prefill(self, _ids: list[int]) -> np.ndarray:
-        self.at = 0
+    def prefill(self, ids: list[int]) -> np.ndarray:
+        self.at = len(ids) - len(self.prompt)  # forced text is read with the prompt
         return self.logits()
 
     def step(self, _token_id: int) -> np.ndarray:
@@ -317,12 +318,37 @@ def test_generate_json_is_one_object(run: Any, schema: Path, model: Any) -> None
     assert set(done.json["seconds"]) == {"compile", "prefill", "model", "mask", "sample"}
 
 
-def test_generate_says_that_the_limit_came_first(run: Any, schema: Path, model: Any) -> None:
+def test_generate_is_complete_within_the_limit(run: Any, schema: Path, model: Any) -> None:
+    model('{"name":"Bobby is a name that is too long for the limit","age":42}')
+    done = run("generate", schema, "--max-tokens", "26", "--whitespace", "compact")
+    assert (done.code, done.out) == (0, '{"name":"Bobby ","age":0}\n')
+    assert "completed" in done.err
+
+
+def test_generate_says_how_many_tokens_the_shortest_document_needs(run: Any, schema: Path, model: Any) -> None:
     model('{"name":"Bob","age":42}')
     done = run("generate", schema, "--max-tokens", "9")
-    assert (done.code, done.out) == (1, '{"name":"\n')
-    assert "Raise --max-tokens" in done.err
-    assert run("generate", schema, "--max-tokens", "9", "--json").json["stop_reason"] == "length"
+    assert (done.code, done.out) == (1, "")
+    assert "needs 20 tokens" in done.err
+
+
+def test_generate_prints_what_was_forced(run: Any, schema: Path, model: Any) -> None:
+    model('{"name":"Bob","age":42}')
+    options = ("--whitespace", "compact")
+    assert "18 of them (75%), 18 model calls saved" in run("generate", schema, *options).err
+    data = run("generate", schema, "--json", *options).json
+    assert (data["num_forced"], data["num_model_calls"]) == (18, 6)
+    assert [step["forced"] for step in data["steps"]][:10] == [True] * 9 + [False]
+    assert all((step["legal"] is None) == step["forced"] for step in data["steps"])
+
+
+def test_generate_takes_a_closing_budget(run: Any, tmp_path: Path, model: Any) -> None:
+    nested = tmp_path / "nested.json"
+    nested.write_text('{"type": "array", "items": {"$ref": "#"}}')
+    model("[" * 50)
+    limit = ("--whitespace", "compact", "--max-tokens", "31")
+    assert run("generate", nested, *limit).out == "[" * 15 + "]" * 15 + "\n"
+    assert run("generate", nested, *limit, "--closing-budget", "20").out == "[" * 11 + "]" * 11 + "\n"
 
 
 def test_generate_unconstrained_shows_and_judges_what_the_model_wants(run: Any, schema: Path, model: Any) -> None:

@@ -155,7 +155,7 @@ def test_the_same_seed_gives_the_same_document_and_the_seed_is_reported() -> Non
 
 def test_unconstrained_follows_the_model_and_still_judges() -> None:
     result = generate(FakeModel(b'{"a": "x"}'), None, {"required": ["b"]}, "x", unconstrained=True)
-    assert (result.text, result.stop_reason, result.is_complete) == ('{"a": "x"}', "completed", True)
+    assert (result.text, result.stop_reason, result.is_complete) == ('{"a": "x"}', "stop", True)
     assert result.valid is False
     babble = generate(FakeModel(b"Sure!"), None, {"required": ["b"]}, "x", unconstrained=True)
     assert (babble.is_complete, babble.value, babble.valid) == (False, None, False)

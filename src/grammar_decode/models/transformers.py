@@ -90,6 +90,15 @@ class TransformersModel:
             raise ModelError("step() before prefill(): there is no running sequence")
         return self._forward([token_id])
 
+    def extend(self, token_ids: Sequence[int]) -> Logits:
+        if self._cache is None:
+            raise ModelError("extend() before prefill(): there is no running sequence")
+        return self._forward(list(token_ids))
+
+    def tokenize(self, text: str) -> list[int]:
+        """The text's own tokens: no chat template, nothing before or behind."""
+        return [int(token_id) for token_id in self.tokenizer(text, add_special_tokens=False)["input_ids"]]
+
     def _forward(self, ids: list[int]) -> Logits:
         import torch
 

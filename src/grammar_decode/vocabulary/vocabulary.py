@@ -6,6 +6,7 @@ normalisation; a mask is about bytes.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import operator
 import os
@@ -146,6 +147,11 @@ class Vocabulary:
     def num_tokens(self) -> int:
         """How many ids are text."""
         return self._num_tokens
+
+    @functools.cached_property
+    def longest_token(self) -> int:
+        """How many bytes the longest token has."""
+        return max(len(token) for token in self._token_bytes if token is not None)
 
     @property
     def content_hash(self) -> str:
