@@ -239,8 +239,8 @@ def generate_stream(
     grammar: a schema (dict, bool or JSON text), a Grammar, or a matcher, which is then used from where it stands.
     prompt: text, put into the model's chat template if it has one; or token ids, taken as they are.
     max_tokens: the most tokens, the stop token included; fewer where the model's context has room for fewer. For a
-        schema or a Grammar this is a guarantee: the document is complete by then (docs/limits.md). A matcher keeps its
-        own limit, and without one it is cut off here.
+        schema or a Grammar this is a guarantee: the document is complete by then (docs/token-limits.md). A matcher
+        keeps its own limit, and without one it is cut off here.
     closing_budget: with so many tokens left, only those that lead no farther from the end.
     temperature, top_p, seed: as usual; temperature 0 is greedy, and the same seed gives the same document.
     forced_text: text that every document goes on with is appended without asking the model, several tokens in one call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from hypothesis import HealthCheck, assume, given, settings
@@ -36,12 +37,13 @@ def test_a_model_that_wants_a_document_writes_it_in_the_same_tokens(
     schema: Any, json_options: gd.JsonOptions, vocabulary: TestVocabulary, seed: int
 ) -> None:
     matcher = drawn_matcher(schema, vocabulary, json_options)
-    tokens = random_walk(matcher.fork(), vocabulary, seed)
+    tokens = None
+    with contextlib.suppress(gd.SchemaTooComplex):  # a mask may be refused as well
+        tokens = random_walk(matcher.fork(), vocabulary, seed)
     assume(tokens is not None)
     assert tokens is not None
     model = Writer(as_vocabulary(vocabulary), text_of(vocabulary, tokens))
     plain, forced = (written(model, matcher, forced_text=forced_text) for forced_text in (False, True))
-    assume(plain.stop_reason == "completed")
     assert forced.text == plain.text == text_of(vocabulary, tokens).decode()
     assert forced.tokens[:-1] == plain.tokens[:-1]  # the last are stop tokens, and any of them will do
     assert forced.num_model_calls <= plain.num_model_calls
