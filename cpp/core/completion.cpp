@@ -243,7 +243,7 @@ Cost Completion::of_watched(FrameId f) {
 // From a thread for which distinctness matters to the nearest one for which it does not, or of which the distance is known: best first, by
 // the bytes so far and what the distance would be without distinctness. Every thread on the way found is remembered.
 void Completion::search_watched(FrameId start) {
-  constexpr size_t kMostReached = 20000;
+  constexpr size_t kMostReached = 2000;
   struct Reached {
     FrameId frame = 0;
     uint32_t from = 0;
@@ -652,9 +652,11 @@ Completion::Entry Completion::make_entry(RegisterId reg, ClassId cls, const Cont
   if (n.kind == Node::kMembers && cls >= n.names.size()) {
     const KeyId first = automaton_.first_key(reg);
     if (first == kNone) return e;
-    // The register behind the entry, without the key that a search has noted.
+    // The same way without the key that a search has noted.
+    Register behind = containers_[way.next];
     for (const Containers::Entry& fresh : std::vector(containers_.entries(reg, cls))) {
-      if (fresh.value != way.value) continue;
+      behind.used = containers_[fresh.next].used;
+      if (fresh.value != way.value || containers_[fresh.next] != behind) continue;
       Entry found = pattern_entry(reg, cls - static_cast<uint32_t>(n.names.size()), fresh, first);
       if (found.next != kNone && (e.next == kNone || found.cost() < e.cost())) e = std::move(found);
     }
@@ -747,22 +749,11 @@ Completion::Entry Completion::pattern_entry(RegisterId reg, uint32_t pattern, co
   if (next == kNone) return e;
   const Cost tail = plus(nodes_[way.value], after(next));
   if (tail >= kFar) return e;
-  // From the end: each place on the way has a cost of its own, which may be less.
-  std::vector<KeyId> places{key};
-  for (const char c : *rest) {
-    const KeyId place = automaton_.step_key(reg, places.back(), static_cast<uint8_t>(c), k.text == TextPool::kFresh);
-    if (place == kNone) return e;
-    places.push_back(place);
-  }
   // What the text and the quote cost is told apart from the rest, as the table of the pattern does.
   const Cost colon = texts_.before(grammar_.key_separator, tail);
   e.text = *rest + '"';
   e.costs.assign(e.text.size() + 1, kFar);
   e.costs.back() = colon;
-  // Where a used key is unknown, the candidates are dearer than what the true text will come to, and no such place is ever stepped to.
-  const std::vector<TextId>& used = containers_.used_texts(reg);
-  const bool has_unknown = std::binary_search(used.begin(), used.end(), TextPool::kFresh);
-  for (size_t i = rest->size(); i > 0 && !has_unknown; --i) e.costs[i] = key_cost(reg, places[i]);
   texts_.complete(e.text, e.costs);
   std::vector<Cost> separator(grammar_.key_separator.size() + 1, kFar);
   separator.back() = tail;
@@ -904,7 +895,7 @@ namespace {
 
 void check_length(size_t length, size_t max_bytes) {
   if (length > max_bytes) {
-    throw LimitError("max_completion", "the shortest document has more than " + std::to_string(max_bytes) + " bytes");
+    throw LimitError("max_search", "the shortest document has more than " + std::to_string(max_bytes) + " bytes");
   }
 }
 
@@ -1021,7 +1012,7 @@ std::string Completion::rest_of_container(RegisterId reg, bool must_take, std::s
   std::string result;
   for (bool first = must_take; first || !containers_.can_close(reg); first = false) {
     const Entry next = entry(reg);
-    if (next.next == kNone) throw LimitError("max_completion", "it takes too long to find how a container can be finished");
+    if (next.next == kNone) throw LimitError("max_search", "it takes too long to find how a container can be finished");
     result += first ? prefix : std::string_view(grammar_.item_separator);
     if (is_object) result += '"';
     result += next.text;

@@ -100,7 +100,8 @@ void Engine::age() {
   tables_.age();
   counted_.age();
   name_tables_.age();
-  scalar_distances_.age();
+  tokens_measure_.scalars.age();
+  bytes_measure_.scalars.age();
 }
 
 // mask_step takes a key that it has not followed letter by letter for a new one, and an item likewise, so it can let through a token
@@ -256,9 +257,9 @@ std::vector<const Trie*> Engine::tries(uint32_t run) const {
 
 void Engine::add_table(ExprId e, uint32_t run, ConfigId rest, MaskPlan& plan) {
   if (limit_ != kNoLimit) {
-    const Cost behind = completion().of_config(rest);
+    const Cost behind = distances_->of_config(rest);
     const Cost left = behind > limit_ ? 0 : limit_ - behind;
-    if (behind > limit_ || completion().farthest_scalar(e) > left) {
+    if (behind > limit_ || distances_->farthest_scalar(e) > left) {
       is_narrowed_ = true;
       if (behind <= limit_) add_scalar_within(e, run, left, plan);
       walk(*table(e, run)->residual, rest, plan, nullptr);
@@ -473,7 +474,8 @@ size_t Engine::memory_bytes() {
   const std::lock_guard lock(mutex_);
   const size_t completions = (completion_ == nullptr ? 0 : completion_->memory_bytes()) +
                              (byte_completion_ == nullptr ? 0 : byte_completion_->memory_bytes());
-  return automaton_->memory_bytes() + budget_.bytes() + completions + harmless_.size() * 32;
+  return automaton_->memory_bytes() + budget_.bytes() + completions +
+         (tokens_measure_.harmless.size() + bytes_measure_.harmless.size()) * 32;
 }
 
 }  // namespace gd

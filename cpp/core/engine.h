@@ -52,6 +52,10 @@ class Engine {
   bool is_far(ConfigId c, Cost limit);
   // The mask of c, less the tokens behind which the distance is more than `limit`.
   void fill_within(ConfigId c, Cost limit, uint32_t* mask);
+  // Takes out of `mask` the tokens behind which more bytes are left than now, unless that is all of them.
+  void keep_closing(ConfigId c, uint32_t* mask);
+  // Whether no more bytes are left at `next` than at c.
+  bool is_closing(ConfigId c, ConfigId next);
 
   // One line for each thread, for messages: what stands there, in words.
   struct Expectation {
@@ -93,7 +97,14 @@ class Engine {
   std::vector<const Trie*> tries(uint32_t run) const;
   uint32_t longest_run(uint32_t run) const;  // the same runs of whitespace, by a smaller number
   // engine_finish.cpp: what `limit_` leaves of the tokens.
+  struct Measure {  // what is remembered for one measure of distances
+    explicit Measure(CacheBudget& budget) : scalars(budget) {}
+    RecentCache<uint64_t, std::shared_ptr<const ScalarDistances>> scalars;  // by expression and run of whitespace
+    std::unordered_map<ConfigId, Cost> harmless;                            // by configuration: a limit that leaves out nothing
+  };
   Completion& completion();
+  Completion& byte_completion();
+  void fill_measured(Completion& completion, Measure& measure, ConfigId c, Cost limit, uint32_t* mask);
   void sharpen();
   bool is_within(ConfigId c);
   void add_witness(ConfigId c, uint32_t* mask);
@@ -171,12 +182,13 @@ class Engine {
   RecentCache<uint64_t, std::shared_ptr<const Counted>> counted_{budget_};
   RecentCache<Hash128, std::shared_ptr<const NameTable>, Hash128Hasher> name_tables_{budget_};
   RecentCache<ConfigId, std::shared_ptr<const MaskPlan>> memo_{budget_};
-  RecentCache<uint64_t, std::shared_ptr<const ScalarDistances>> scalar_distances_{budget_};  // by expression and run of whitespace
-  std::unique_ptr<Completion> completion_, byte_completion_;                                 // made at the first question
+  Measure tokens_measure_{budget_}, bytes_measure_{budget_};
+  std::unique_ptr<Completion> completion_, byte_completion_;  // made at the first question
   Cost limit_ = kNoLimit;     // of the mask that is being computed: tokens that lead farther from the end are left out
   bool is_narrowed_ = false;  // and one was
   std::unordered_map<ConfigId, TokenId> witnesses_;  // by configuration: what `sharpen` has found
-  std::unordered_map<ConfigId, Cost> harmless_;      // by configuration: a limit that leaves out nothing
+  Completion* distances_ = nullptr;                  // of the mask that is being computed, if it has a limit
+  Measure* measure_ = nullptr;
   // By configuration: tokens that may hold two equal items, to be tried with the true text.
   std::unordered_map<ConfigId, std::vector<TokenId>> doubtful_;
   std::vector<TokenId> new_doubtful_;  // of the mask that is being computed

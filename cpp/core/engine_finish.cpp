@@ -5,15 +5,29 @@
 #include <map>
 
 #include "engine.h"
+#include "errors.h"
 
 namespace gd {
 
 Completion& Engine::completion() {
   if (completion_ == nullptr) {
+    const Limits& limits = automaton_->limits();
+    automaton_->work().begin("max_compile_seconds", limits.max_compile_seconds);
     completion_ = std::make_unique<Completion>(*automaton_, &vocabulary_->trie());
     sharpen();
+    completion_->margin(vocabulary_->most_begun());
+    begin_work();
   }
   return *completion_;
+}
+
+Completion& Engine::byte_completion() {
+  if (byte_completion_ == nullptr) {
+    automaton_->work().begin("max_compile_seconds", automaton_->limits().max_compile_seconds);
+    byte_completion_ = std::make_unique<Completion>(*automaton_, nullptr);
+    begin_work();
+  }
+  return *byte_completion_;
 }
 
 Cost Engine::distance(ConfigId c) {
@@ -31,15 +45,23 @@ bool Engine::is_far(ConfigId c, Cost limit) {
 Cost Engine::byte_distance(ConfigId c) {
   const std::lock_guard lock(mutex_);
   begin_work();
-  if (byte_completion_ == nullptr) byte_completion_ = std::make_unique<Completion>(*automaton_, nullptr);
-  return byte_completion_->of_config(c);
+  return byte_completion().of_config(c);
+}
+
+bool Engine::is_closing(ConfigId c, ConfigId next) {
+  const std::lock_guard lock(mutex_);
+  begin_work();
+  return byte_completion().of_config(next) <= byte_completion().of_config(c);
 }
 
 std::string Engine::shortest_completion(ConfigId c, size_t max_bytes) {
   const std::lock_guard lock(mutex_);
   begin_work();
-  if (byte_completion_ == nullptr) byte_completion_ = std::make_unique<Completion>(*automaton_, nullptr);
-  return byte_completion_->text(c, max_bytes);
+  if (const Cost length = byte_completion().of_config(c); length > max_bytes) {
+    throw MatcherError("the shortest document has " + std::to_string(length) + " more bytes; max_bytes is " +
+                       std::to_string(max_bytes));
+  }
+  return byte_completion().text(c, max_bytes);
 }
 
 // The shortest document, spelled by the fewest tokens: they may reach across values, so it can be nearer than its parts say.
@@ -77,14 +99,15 @@ void Engine::add_witness(ConfigId c, uint32_t* mask) {
   constexpr Cost kNear = 2;
   constexpr size_t kMostBytes = size_t{1} << 20;
   const auto found = witnesses_.find(c);
-  if (found != witnesses_.end()) {
+  if (found != witnesses_.end() && measure_ == &tokens_measure_) {
     ConfigId at = c;
     for (const char byte : vocabulary_->text(found->second)) at = automaton_->step(at, static_cast<uint8_t>(byte));
     if (is_within(at)) set_token(mask, found->second);
   }
-  if (plus(completion().of_config(c), kNear) < limit_) return;
-  // What the tables add is on the safe side, so the way itself may be missing.
-  const std::string text = completion().text(c, kMostBytes);
+  const bool is_near = plus(distances_->of_config(c), kNear) >= limit_;
+  if (!is_near && !(is_narrowed_ && automaton_->has_unique_arrays())) return;
+  // What is added otherwise is on the safe side, above all where items must be distinct, so the way itself may be missing.
+  const std::string text = distances_->text(c, kMostBytes);
   const Trie& trie = vocabulary_->trie();
   ConfigId at = c;
   uint32_t node = trie.size();
@@ -125,7 +148,7 @@ std::string Engine::forced_bytes(ConfigId c, size_t max_bytes) {
 
 bool Engine::is_within(ConfigId c) {
   if (limit_ == kNoLimit) return true;
-  if (completion().of_config(c) <= limit_) return true;
+  if (distances_->of_config(c) <= limit_) return true;
   is_narrowed_ = true;
   return false;
 }
@@ -133,8 +156,26 @@ bool Engine::is_within(ConfigId c) {
 void Engine::fill_within(ConfigId c, Cost limit, uint32_t* mask) {
   const std::lock_guard lock(mutex_);
   begin_work();
+  fill_measured(completion(), tokens_measure_, c, limit, mask);
+}
+
+void Engine::keep_closing(ConfigId c, uint32_t* mask) {
+  const std::lock_guard lock(mutex_);
+  begin_work();
+  const Cost limit = byte_completion().of_config(c);
+  std::vector<uint32_t> closing(vocabulary_->num_words());
+  fill_measured(byte_completion(), bytes_measure_, c, limit, closing.data());
+  bool any = false;
+  for (size_t w = 0; w < closing.size(); ++w) {
+    closing[w] &= mask[w];
+    any = any || closing[w] != 0;
+  }
+  if (any) std::copy(closing.begin(), closing.end(), mask);
+}
+
+void Engine::fill_measured(Completion& completion, Measure& measure, ConfigId c, Cost limit, uint32_t* mask) {
   const ConfigId alike = automaton_->forget_texts(c);
-  if (const auto known = harmless_.find(alike); known != harmless_.end() && known->second <= limit) {
+  if (const auto known = measure.harmless.find(alike); known != measure.harmless.end() && known->second <= limit) {
     fill_plain(c, alike, mask);
     return;
   }
@@ -144,6 +185,8 @@ void Engine::fill_within(ConfigId c, Cost limit, uint32_t* mask) {
   };
   {
     const Narrowing narrowing{*this};
+    distances_ = &completion;
+    measure_ = &measure;
     limit_ = limit;
     is_narrowed_ = false;
     plan_.clear();
@@ -156,7 +199,7 @@ void Engine::fill_within(ConfigId c, Cost limit, uint32_t* mask) {
     add_witness(c, mask);
   }
   if (is_narrowed_) return;
-  const auto [known, is_new] = harmless_.try_emplace(alike, limit);
+  const auto [known, is_new] = measure.harmless.try_emplace(alike, limit);
   known->second = std::min(known->second, limit);
 }
 
@@ -184,16 +227,16 @@ void Engine::add_scalar_within(ExprId e, uint32_t run, Cost limit, MaskPlan& pla
 std::shared_ptr<const ScalarDistances> Engine::scalar_distances(ExprId e, uint32_t run) {
   run = longest_run(run);
   const uint64_t id = (uint64_t{e} << 32) | run;
-  if (const auto* known = scalar_distances_.find(id); known != nullptr) return *known;
+  if (const auto* known = measure_->scalars.find(id); known != nullptr) return *known;
   ExpressionPool& pool = automaton_->expressions();
   // Where the shortest texts do not depend on what was asked before, other grammars have the same distances.
   const bool is_shared = pool.has_exact_length(e);
   Hash128 key = pool.content_hash(e);
-  key.feed(uint64_t{0xd157ULL});
+  key.feed(measure_ == &tokens_measure_ ? uint64_t{0xd157ULL} : uint64_t{0xb17eULL});
   key.feed(run);
   if (is_shared) {
     if (std::shared_ptr<const ScalarDistances> shared = vocabulary_->find_distances(key); shared != nullptr) {
-      remember(scalar_distances_, id, shared, shared->memory_bytes());
+      remember(measure_->scalars, id, shared, shared->memory_bytes());
       return shared;
     }
   }
@@ -209,7 +252,7 @@ std::shared_ptr<const ScalarDistances> Engine::scalar_distances(ExprId e, uint32
         continue;
       }
       if (trie->first_token(i) < trie->first_token(i + 1)) {
-        std::vector<uint32_t>& tokens = by_cost[completion().of_scalar(next)];
+        std::vector<uint32_t>& tokens = by_cost[distances_->of_scalar(next)];
         for (uint32_t t = trie->first_token(i); t < trie->first_token(i + 1); ++t) tokens.push_back(trie->token(t));
       }
       states[trie->depth(i) + 1] = next;
@@ -222,16 +265,16 @@ std::shared_ptr<const ScalarDistances> Engine::scalar_distances(ExprId e, uint32
   }
   const std::shared_ptr<const ScalarDistances> distances = result;
   if (is_shared) vocabulary_->add_distances(key, distances);
-  remember(scalar_distances_, id, distances, distances->memory_bytes());
+  remember(measure_->scalars, id, distances, distances->memory_bytes());
   return distances;
 }
 
 // Whether a token that ends within the names of `in` can still become one of those that is near enough. `parent` waits for the object.
 bool Engine::is_name_within(RegisterId reg, FrameId parent, const NameTable::Inside& in, const std::vector<uint64_t>& allowed) {
   if (limit_ == kNoLimit) return true;
-  const Cost outside = completion().of_frame(parent);
+  const Cost outside = distances_->of_frame(parent);
   for (uint32_t s = in.low; s < in.high; ++s) {
-    if (any_bit(allowed, s, s + 1) && plus(completion().of_name(reg, s, in.depth), outside) <= limit_) return true;
+    if (any_bit(allowed, s, s + 1) && plus(distances_->of_name(reg, s, in.depth), outside) <= limit_) return true;
   }
   is_narrowed_ = true;
   return false;

@@ -33,8 +33,8 @@ void Engine::add_watched(const Frame& watch, FrameId id, MaskPlan& plan) {
 void Engine::add_inner(FrameId watched, FrameId inner, MaskPlan& plan) {
   constexpr Cost kSpare = 8;
   if (limit_ == kNoLimit || !automaton_->uniqueness().is_pending(automaton_->frame(watched))) return add_thread(inner, plan);
-  const Cost distinct = completion().of_frame(watched);
-  const Cost plain = completion().of_frame(inner);
+  const Cost distinct = distances_->of_frame(watched);
+  const Cost plain = distances_->of_frame(inner);
   const Cost more = plus(distinct > plain ? distinct - plain : 0, kSpare);
   if (more > limit_) {
     is_narrowed_ = true;

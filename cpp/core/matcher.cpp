@@ -23,8 +23,7 @@ Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::shared_ptr<const
 void Matcher::check_limit() {
   const Cost needed = plus(engine_->distance(config_), limit_.counts_stop ? 1 : 0);
   if (needed >= kFar) {
-    throw LimitError("max_completion",
-                     "it takes too long to find how a document can be finished, so no limit of tokens can be kept");
+    throw LimitError("max_search", "it takes too long to find how a document can be finished, so no limit of tokens can be kept");
   }
   if (needed > limit_.max_tokens) {
     throw MatcherError("max_tokens is " + std::to_string(limit_.max_tokens) + ", but the shortest document that is known needs " +
@@ -37,8 +36,7 @@ std::optional<Cost> Matcher::distance_after(uint32_t num_tokens) const {
   const uint32_t left = tokens_left();
   const uint32_t needed = num_tokens + (limit_.counts_stop ? 1 : 0);
   if (left < needed) return std::nullopt;
-  const Cost most = left - needed;
-  return left > limit_.closing_budget ? most : std::min(most, engine_->distance(config_));
+  return left - needed;
 }
 
 std::string Matcher::shortest_completion(size_t max_bytes) const {
@@ -106,6 +104,11 @@ bool Matcher::go_on(std::string_view bytes, uint32_t num_tokens, TokenId token, 
     const std::optional<Cost> most = distance_after(num_tokens);
     if (!most.has_value()) return false;
     if (!engine_->is_far(config_, *most) && engine_->distance(next) > *most) return false;
+    if (is_closing() && !engine_->is_closing(config_, next)) {  // allowed only where nothing closes
+      std::vector<uint32_t> mask(vocabulary().num_words());
+      fill(mask.data());
+      if (token == kNone || !has_token(mask.data(), token)) return false;
+    }
   }
   push(next, false, num_tokens, token, bytes);
   return true;
@@ -201,6 +204,7 @@ void Matcher::fill(uint32_t* mask) const {
       } else {
         engine_->fill_within(config_, *most, mask);
       }
+      if (is_closing()) engine_->keep_closing(config_, mask);
     } else {
       std::memset(mask, 0, vocabulary().num_words() * sizeof(uint32_t));
     }

@@ -81,6 +81,7 @@ class Matcher {
   };
 
   void push(ConfigId next, bool terminated, uint32_t num_tokens, TokenId token, std::string_view text);
+  bool is_closing() const { return is_limited() && tokens_left() <= limit_.closing_budget; }
   bool is_limited() const { return limit_.max_tokens != kNone; }
   // The distance that may be left behind `num_tokens` more; nullopt if there is no room for them.
   std::optional<Cost> distance_after(uint32_t num_tokens) const;

@@ -34,6 +34,28 @@ ShortestTexts::ShortestTexts(ExpressionPool& pool, const ByteSet& alphabet) : po
 }
 
 ShortestTexts::Path ShortestTexts::find(ExprId e) {
+  if (pool_.nullable(e) || steps_.contains(e)) return follow(e);
+  const Path path = search(e);
+  const size_t length = path.text.size();
+  for (size_t i = 0; i < length; ++i) {
+    const Step step{path.states[i + 1], static_cast<uint32_t>(length - i), static_cast<uint8_t>(path.text[i])};
+    if (!steps_.try_emplace(path.states[i], step).second) break;  // what is known from there is as short
+  }
+  return follow(e);
+}
+
+ShortestTexts::Path ShortestTexts::follow(ExprId e) const {
+  Path path;
+  path.states.push_back(e);
+  while (!pool_.nullable(e)) {
+    const Step& step = steps_.at(e);
+    path.text.push_back(static_cast<char>(step.byte));
+    path.states.push_back(e = step.next);
+  }
+  return path;
+}
+
+ShortestTexts::Path ShortestTexts::search(ExprId e) {
   struct Reached {
     ExprId state = 0;
     uint32_t from = 0;
@@ -79,10 +101,7 @@ ShortestTexts::Path ShortestTexts::find(ExprId e) {
 uint32_t ShortestTexts::length(ExprId e) {
   if (pool_.nullable(e)) return 0;
   if (pool_.has_exact_length(e)) return pool_.least_length(e);
-  if (const auto known = lengths_.find(e); known != lengths_.end()) return known->second;
-  const Path path = find(e);
-  for (size_t i = 0; i < path.states.size(); ++i) lengths_[path.states[i]] = static_cast<uint32_t>(path.text.size() - i);
-  return lengths_[e];
+  return static_cast<uint32_t>(find(e).text.size());
 }
 
 bool ShortestTexts::list(ExprId e, const std::function<bool(const std::string&)>& is_taken) {

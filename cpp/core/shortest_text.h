@@ -14,7 +14,8 @@ class ShortestTexts {
  public:
   ShortestTexts(ExpressionPool& pool, const ByteSet& alphabet);
 
-  // A shortest string of `e`, and the states it passes: states[i] behind its first i bytes (states[0] = e). Throws LimitError.
+  // A shortest string of `e`, and the states it passes: states[i] behind its first i bytes (states[0] = e). From each of them the same way
+  // is found again. Throws LimitError.
   struct Path {
     std::string text;
     std::vector<ExprId> states;
@@ -29,10 +30,17 @@ class ShortestTexts {
   static constexpr size_t kMostSteps = 2000000;
 
   uint32_t length(ExprId e);  // of a shortest string
+  Path search(ExprId e);
+  Path follow(ExprId e) const;
 
   ExpressionPool& pool_;
-  std::unordered_map<ExprId, uint32_t> lengths_;  // where expressions do not know
-  std::vector<uint8_t> order_;                    // the alphabet, letters first: what is tried first where lengths are equal
+  struct Step {
+    ExprId next = 0;
+    uint32_t length = 0;  // of what is left, this byte included
+    uint8_t byte = 0;
+  };
+  std::unordered_map<ExprId, Step> steps_;  // of the strings that were found
+  std::vector<uint8_t> order_;              // the alphabet, letters first: what is tried first where lengths are equal
 };
 
 }  // namespace gd

@@ -123,7 +123,7 @@ class GrammarMatcher:
     def shortest_completion(self, *, max_bytes: int = 1 << 20) -> bytes:
         """A text of :meth:`completion_bytes` bytes that finishes the document from here.
 
-        Raises :class:`SchemaTooComplex` if it is longer than ``max_bytes``.
+        Raises :class:`MatcherError` if it is longer than ``max_bytes``.
         """
         return self._matcher.shortest_completion(max_bytes)
 
