@@ -16,6 +16,7 @@ from typing import Any
 from hypothesis import strategies as st
 from jsonschema.validators import validator_for
 
+import grammar_decode as gd
 from grammar_decode.errors import GrammarDecodeError, UnsupportedSchema
 from grammar_decode.json_schema import compile_schema
 
@@ -538,6 +539,16 @@ PATTERNS = ("^[ab]{1,4}$", "a", "^a", "b$", "^(a|bc)*$", "^[^a]+$", "^[a-c]{2,5}
 KEY_PATTERNS = ("^a", "b$", "^(a|b)$", "^x-", "^.$", "^(ab|id|b)$")
 BOUNDS = (-10, -1, 0, 1, 2, 5, 0.5, 99.5, 100)
 DIVISORS = (1, 2, 3, 10, 0.5, 0.01, 1.5)
+
+
+#: Every kind of text.
+text_options = st.builds(
+    gd.JsonOptions,
+    key_order=st.sampled_from(("schema", "any")),
+    whitespace=st.sampled_from(("flexible", "compact", "spaced", "any")),
+    escapes=st.sampled_from(("relaxed", "canonical", "any")),
+    numbers=st.sampled_from(("canonical", "any")),
+)
 
 
 def json_values(depth: int = 2) -> st.SearchStrategy[Any]:

@@ -48,8 +48,8 @@ class Engine {
   std::string shortest_completion(ConfigId c, size_t max_bytes);
   // The longest text, of at most `max_bytes`, that every way from c to the end begins with.
   std::string forced_bytes(ConfigId c, size_t max_bytes);
-  // Whether no token can lead farther than `limit` from the end. May say no where none can.
-  bool is_far(ConfigId c, Cost limit);
+  // Whether the distance of `next`, one token behind c, is at most `limit`.
+  bool leads_within(ConfigId c, ConfigId next, Cost limit);
   // The mask of c, less the tokens behind which the distance is more than `limit`.
   void fill_within(ConfigId c, Cost limit, uint32_t* mask);
   // Takes out of `mask` the tokens behind which more bytes are left than now, unless that is all of them.
@@ -106,16 +106,12 @@ class Engine {
   Completion& byte_completion();
   void fill_measured(Completion& completion, Measure& measure, ConfigId c, Cost limit, uint32_t* mask);
   void sharpen();
+  bool is_far(ConfigId c, Cost limit);  // no token of c can lead farther than that from the end; may say no where none can
   bool is_within(ConfigId c);
   void add_witness(ConfigId c, uint32_t* mask);
   void note_unknown(ConfigId c, const Trie& trie, uint32_t node);
   void add_scalar_within(ExprId e, uint32_t run, Cost limit, MaskPlan& plan);
   bool is_name_within(RegisterId reg, FrameId parent, const NameTable::Inside& in, const std::vector<uint64_t>& allowed);
-  struct Witness {  // a place on the way of one, and the token that leads on
-    ConfigId config = 0;
-    Cost cost = 0;
-    TokenId token = 0;
-  };
   std::shared_ptr<const ScalarDistances> scalar_distances(ExprId e, uint32_t run);
   // engine_keys.cpp
   void add_key(FrameId f, MaskPlan& plan);

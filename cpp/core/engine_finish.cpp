@@ -37,9 +37,13 @@ Cost Engine::distance(ConfigId c) {
 }
 
 bool Engine::is_far(ConfigId c, Cost limit) {
+  return plus(completion().of_config(c), completion().margin(vocabulary_->most_begun())) <= limit;
+}
+
+bool Engine::leads_within(ConfigId c, ConfigId next, Cost limit) {
   const std::lock_guard lock(mutex_);
   begin_work();
-  return plus(completion().of_config(c), completion().margin(vocabulary_->most_begun())) <= limit;
+  return is_far(c, limit) || completion().of_config(next) <= limit;
 }
 
 Cost Engine::byte_distance(ConfigId c) {
@@ -73,23 +77,21 @@ void Engine::sharpen() {
   std::vector<Cost> costs(text.size() + 1, kFar);
   costs.back() = 0;
   completion_->texts().complete(text, costs);
-  // The places that the witness passes, at the ends of its tokens.
-  std::vector<Witness> places;
+  // The places that the witness passes, at the ends of its tokens, and the tokens that lead on from them.
+  std::vector<std::pair<ConfigId, Cost>> way;
+  std::vector<TokenId> tokens;
   ConfigId at = c;
   for (size_t i = 0; i < text.size();) {
     const std::string_view piece = std::string_view(text).substr(i, completion_->texts().first_step(text, i, costs));
     const uint32_t node = vocabulary_->trie().find(piece);
-    places.push_back({at, costs[i], vocabulary_->trie().token(vocabulary_->trie().first_token(node))});
+    way.emplace_back(at, costs[i]);
+    tokens.push_back(vocabulary_->trie().token(vocabulary_->trie().first_token(node)));
     for (const char byte : piece) at = automaton_->step(at, static_cast<uint8_t>(byte));
     if (at == Automaton::kDead) return;  // distinct items: the text does not know of them
     i += piece.size();
   }
   if (!automaton_->is_accepting(at)) return;
-  std::vector<std::pair<ConfigId, Cost>> way;
-  for (const Witness& place : places) {
-    witnesses_[place.config] = place.token;
-    way.emplace_back(place.config, place.cost);
-  }
+  for (size_t i = 0; i < way.size(); ++i) witnesses_[way[i].first] = tokens[i];
   completion_->note(way);
 }
 
@@ -131,14 +133,14 @@ std::string Engine::forced_bytes(ConfigId c, size_t max_bytes) {
     ConfigId only = Automaton::kDead;
     uint32_t num_live = 0;
     uint8_t forced = 0;
-    for (uint32_t byte = 0; byte < 256 && num_live < 2; ++byte) {
-      if (!automaton_->first_bytes(c).contains(static_cast<uint8_t>(byte))) continue;
-      const ConfigId next = automaton_->step(c, static_cast<uint8_t>(byte));
-      if (next == Automaton::kDead) continue;
+    ByteSet(automaton_->first_bytes(c)).for_each([&](uint8_t byte) {
+      if (num_live > 1) return;
+      const ConfigId next = automaton_->step(c, byte);
+      if (next == Automaton::kDead) return;
       ++num_live;
       only = next;
-      forced = static_cast<uint8_t>(byte);
-    }
+      forced = byte;
+    });
     if (num_live != 1) break;
     text.push_back(static_cast<char>(forced));
     c = only;
@@ -156,6 +158,7 @@ bool Engine::is_within(ConfigId c) {
 void Engine::fill_within(ConfigId c, Cost limit, uint32_t* mask) {
   const std::lock_guard lock(mutex_);
   begin_work();
+  if (is_far(c, limit)) return fill_plain(c, automaton_->forget_texts(c), mask);
   fill_measured(completion(), tokens_measure_, c, limit, mask);
 }
 

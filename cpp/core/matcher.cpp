@@ -102,8 +102,7 @@ bool Matcher::go_on(std::string_view bytes, uint32_t num_tokens, TokenId token, 
   if (next == Automaton::kDead) return false;
   if (is_limited()) {
     const std::optional<Cost> most = distance_after(num_tokens);
-    if (!most.has_value()) return false;
-    if (!engine_->is_far(config_, *most) && engine_->distance(next) > *most) return false;
+    if (!most.has_value() || !engine_->leads_within(config_, next, *most)) return false;
     if (is_closing() && !engine_->is_closing(config_, next)) {  // allowed only where nothing closes
       std::vector<uint32_t> mask(vocabulary().num_words());
       fill(mask.data());
@@ -199,11 +198,7 @@ void Matcher::fill(uint32_t* mask) const {
     if (!is_limited()) {
       engine_->fill(config_, mask);
     } else if (const std::optional<Cost> most = distance_after(1); most.has_value()) {
-      if (engine_->is_far(config_, *most)) {
-        engine_->fill(config_, mask);
-      } else {
-        engine_->fill_within(config_, *most, mask);
-      }
+      engine_->fill_within(config_, *most, mask);
       if (is_closing()) engine_->keep_closing(config_, mask);
     } else {
       std::memset(mask, 0, vocabulary().num_words() * sizeof(uint32_t));

@@ -15,19 +15,12 @@ from amounts import examples
 from grammar_decode.errors import VocabularyError
 from grammar_decode.ir import nodes as ir
 from grammar_decode.reference import ReferenceMatcher
-from schemas import random_schemas
+from schemas import random_schemas, text_options
 from vocabularies import SYNTHETIC, TestVocabulary, gpt2
 from walks import as_vocabulary, mask_of, random_walk, text_of
 
 THOROUGH = settings(max_examples=examples(120), deadline=None, suppress_health_check=list(HealthCheck))
 
-options = st.builds(
-    gd.JsonOptions,
-    key_order=st.sampled_from(("schema", "any")),
-    whitespace=st.sampled_from(("flexible", "compact", "spaced", "any")),
-    escapes=st.sampled_from(("relaxed", "canonical", "any")),
-    numbers=st.sampled_from(("canonical", "any")),
-)
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -77,7 +70,7 @@ def compare_along_a_walk(
 
 
 @THOROUGH
-@given(random_schemas(), options, st.sampled_from(SYNTHETIC), seeds)
+@given(random_schemas(), text_options, st.sampled_from(SYNTHETIC), seeds)
 def test_masks_are_equal_along_walks(
     schema: Any, json_options: gd.JsonOptions, vocabulary: TestVocabulary, seed: int
 ) -> None:
@@ -85,7 +78,7 @@ def test_masks_are_equal_along_walks(
 
 
 @THOROUGH
-@given(random_schemas(draft7=True), options, st.sampled_from(SYNTHETIC), seeds)
+@given(random_schemas(draft7=True), text_options, st.sampled_from(SYNTHETIC), seeds)
 def test_masks_are_equal_along_walks_over_schemas_of_draft_7(
     schema: Any, json_options: gd.JsonOptions, vocabulary: TestVocabulary, seed: int
 ) -> None:
@@ -94,6 +87,6 @@ def test_masks_are_equal_along_walks_over_schemas_of_draft_7(
 
 @pytest.mark.slow
 @settings(THOROUGH, max_examples=60)
-@given(random_schemas(), options, seeds)
+@given(random_schemas(), text_options, seeds)
 def test_masks_are_equal_along_walks_on_gpt2(schema: Any, json_options: gd.JsonOptions, seed: int) -> None:
     compare_along_a_walk(schema, json_options, gpt2(), seed, 3)

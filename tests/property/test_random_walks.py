@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import grammar_decode as gd
 from amounts import EVERYTHING, examples
-from schemas import CURATED, METASCHEMA, Curated, judge, random_schemas
+from schemas import CURATED, METASCHEMA, Curated, judge, random_schemas, text_options
 from vocabularies import SYNTHETIC, TestVocabulary, gpt2
 from walks import as_vocabulary, random_walk, text_of
 
@@ -25,13 +25,6 @@ with warnings.catch_warnings():
 THOROUGH = settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 
 seeds = st.integers(0, 2**32 - 1)
-options = st.builds(
-    gd.JsonOptions,
-    key_order=st.sampled_from(("schema", "any")),
-    whitespace=st.sampled_from(("flexible", "compact", "spaced", "any")),
-    escapes=st.sampled_from(("relaxed", "canonical", "any")),
-    numbers=st.sampled_from(("canonical", "any")),
-)
 
 
 def matcher_of(schema: Any, json_options: gd.JsonOptions, vocabulary: TestVocabulary) -> gd.GrammarMatcher:
@@ -67,7 +60,7 @@ def most_end(strategy: st.SearchStrategy[Any], run: settings) -> None:
     tally: Counter[bool] = Counter()
 
     @run
-    @given(strategy, options, st.sampled_from(SYNTHETIC), seeds)
+    @given(strategy, text_options, st.sampled_from(SYNTHETIC), seeds)
     def walk(schema: Any, json_options: gd.JsonOptions, vocabulary: TestVocabulary, seed: int) -> None:
         tally[walk_and_judge(schema, json_options, vocabulary, seed)] += 1
 
@@ -124,6 +117,6 @@ def test_random_walks_on_gpt2_end_in_valid_documents(curated: Curated) -> None:
 
 @pytest.mark.slow
 @settings(THOROUGH, max_examples=300)
-@given(random_schemas(), options, seeds)
+@given(random_schemas(), text_options, seeds)
 def test_random_walks_on_gpt2_over_random_schemas(schema: Any, json_options: gd.JsonOptions, seed: int) -> None:
     walk_and_judge(schema, json_options, gpt2(), seed)

@@ -17,7 +17,7 @@ import grammar_decode as gd
 from amounts import examples
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.encode import encode
-from schemas import CURATED, Curated, judge, random_schemas
+from schemas import CURATED, Curated, judge, random_schemas, text_options
 from strategies import chains, grammars
 from vocabularies import ALL_SINGLE_BYTES, SYNTHETIC, TestVocabulary, shared_tokenizer
 from walks import as_vocabulary, ids_of, mask_of
@@ -26,13 +26,6 @@ SHARED = Path(__file__).resolve().parents[3] / "shared"
 THOROUGH = settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 
 Draws = Literal["any", "farthest"]
-options = st.builds(
-    gd.JsonOptions,
-    key_order=st.sampled_from(("schema", "any")),
-    whitespace=st.sampled_from(("flexible", "compact", "spaced", "any")),
-    escapes=st.sampled_from(("relaxed", "canonical", "any")),
-    numbers=st.sampled_from(("canonical", "any")),
-)
 
 
 def tokens_needed(grammar: gd.Grammar, vocabulary: gd.Vocabulary) -> int:
@@ -95,7 +88,7 @@ def check_schema(
 
 @pytest.mark.parametrize("draws", ["any", "farthest"])
 @pytest.mark.parametrize("vocabulary", SYNTHETIC, ids=lambda v: v.name)
-@given(schema=random_schemas(), json_options=options, spare=st.integers(0, 12), seed=st.integers(0, 2**32))
+@given(schema=random_schemas(), json_options=text_options, spare=st.integers(0, 12), seed=st.integers(0, 2**32))
 @THOROUGH
 def test_walks_over_drawn_schemas_end_within_their_limit(
     vocabulary: TestVocabulary, draws: Draws, schema: Any, json_options: gd.JsonOptions, spare: int, seed: int
