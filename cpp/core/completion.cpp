@@ -234,6 +234,16 @@ bool Completion::is_plain(FrameId f) {
   return frame.kind != FrameKind::kWatched || automaton_.uniqueness().ends_plainly(frame);
 }
 
+bool Completion::is_beyond(ConfigId c, Cost limit) {
+  if (!automaton_.has_unique_arrays() || c == Automaton::kDead || at(configs_, c, kUnknown) != kUnknown) return false;
+  const std::span<const FrameId> threads = automaton_.threads(c);
+  const std::vector<FrameId> frames(threads.begin(), threads.end());
+  return std::all_of(frames.begin(), frames.end(), [&](FrameId f) {
+    const Frame frame = automaton_.frame(f);
+    return of_frame(frame.kind == FrameKind::kWatched ? frame.extra : f) > limit;
+  });
+}
+
 Cost Completion::of_watched(FrameId f) {
   if (is_plain(f)) return of_frame(automaton_.frame(f).extra);
   search_watched(f);
@@ -250,6 +260,10 @@ void Completion::search_watched(FrameId start) {
     uint32_t depth = 0;
     uint8_t byte = 0;
   };
+  if (of_frame(automaton_.frame(start).extra) >= kFar) {  // not even without distinctness, as far as is known
+    at(frames_, start, kUnknown) = kFar;
+    return;
+  }
   std::vector<Reached> reached{{start, 0, 0, 0}};
   using Open = std::tuple<Cost, uint32_t, uint32_t>;  // an estimate, negated depth, index in `reached`
   std::priority_queue<Open, std::vector<Open>, std::greater<>> queue;

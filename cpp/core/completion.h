@@ -30,6 +30,8 @@ class Completion {
 
   Cost of_config(ConfigId c);
   Cost of_frame(FrameId f);
+  // Whether every thread is farther than `limit` from the end where items need not be distinct.
+  bool is_beyond(ConfigId c, Cost limit);
   Cost of_scalar(ExprId e);  // of a state within a scalar, to its end
   // Behind the first `depth` bytes of a name that may come, to the end of its object; kFar if it may not come.
   Cost of_name(RegisterId reg, uint32_t sorted_name, uint32_t depth);

@@ -104,7 +104,7 @@ void Engine::add_witness(ConfigId c, uint32_t* mask) {
   if (found != witnesses_.end() && measure_ == &tokens_measure_) {
     ConfigId at = c;
     for (const char byte : vocabulary_->text(found->second)) at = automaton_->step(at, static_cast<uint8_t>(byte));
-    if (is_within(at)) set_token(mask, found->second);
+    if (distances_->of_config(at) <= limit_) set_token(mask, found->second);
   }
   const bool is_near = plus(distances_->of_config(c), kNear) >= limit_;
   if (!is_near && !(is_narrowed_ && automaton_->has_unique_arrays())) return;
@@ -119,7 +119,7 @@ void Engine::add_witness(ConfigId c, uint32_t* mask) {
     if (node == trie.size()) return;
     at = automaton_->step(at, byte);
     if (at == Automaton::kDead) return;
-    if (trie.first_token(node) < trie.first_token(node + 1) && is_within(at)) {
+    if (trie.first_token(node) < trie.first_token(node + 1) && distances_->of_config(at) <= limit_) {
       set_tokens(trie, trie.first_token(node), trie.first_token(node + 1), mask);
     }
   }
@@ -150,7 +150,8 @@ std::string Engine::forced_bytes(ConfigId c, size_t max_bytes) {
 
 bool Engine::is_within(ConfigId c) {
   if (limit_ == kNoLimit) return true;
-  if (distances_->of_config(c) <= limit_) return true;
+  // Too far even without distinct items: not worth a search. (A way that was found is added by itself.)
+  if (!distances_->is_beyond(c, limit_) && distances_->of_config(c) <= limit_) return true;
   is_narrowed_ = true;
   return false;
 }

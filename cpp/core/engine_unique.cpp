@@ -77,9 +77,12 @@ void Engine::take_out_barred(const Trie& trie, ConfigId from, ConfigId plain, Ma
         plan.take_out(trie.token(t));
       }
     }
-    if (limit_ != kNoLimit && next != Automaton::kDead && !is_open && trie.first_token(i) < trie.first_token(i + 1) &&
-        !is_within(next)) {
-      for (uint32_t t = trie.first_token(i); t < trie.first_token(i + 1); ++t) plan.take_out(trie.token(t));
+    if (limit_ != kNoLimit && next != Automaton::kDead && !is_open && trie.first_token(i) < trie.first_token(i + 1)) {
+      if (is_within(next)) {
+        note_unknown(next, trie, i);
+      } else {
+        for (uint32_t t = trie.first_token(i); t < trie.first_token(i + 1); ++t) plan.take_out(trie.token(t));
+      }
     }
     if (next == Automaton::kDead || is_open || is_settled(next, next_plain)) {
       i = trie.end(i);

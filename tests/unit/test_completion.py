@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -289,3 +290,26 @@ def test_forced_text_is_what_every_document_goes_on_with() -> None:
 def test_a_language_of_texts_has_a_way_to_its_end() -> None:
     matcher = gd.GrammarMatcher(gd.compile_regex("(abc)+x"), VOCABULARY, max_tokens=20)
     assert (matcher.shortest_completion(), matcher.completion_bytes()) == (b"abcx", 4)
+
+
+def test_what_reaches_behind_a_forgotten_item_is_tried_with_the_true_text() -> None:
+    """Behind `[1,"a` the token `","` begins another item; that it can't be "a" again costs a token more."""
+    schema = {"type": "array", "items": {"enum": ["a", "ab", 1, None, "b", [1]]}, "uniqueItems": True, "minItems": 2}
+    grammar = gd.compile_json_schema(schema)
+    for limit in range(6, 16):
+        matcher = gd.GrammarMatcher(grammar, VOCABULARY, max_tokens=limit)
+        assert matcher.accept_bytes(b'[1,"a', num_tokens=3)
+        allowed = ids_of(mask_of(matcher))
+        assert allowed
+        for token_id in allowed:
+            assert matcher.fork().accept_token(token_id), VOCABULARY.token_bytes[token_id]
+
+
+@pytest.mark.parametrize("contains", [{"type": "object"}, {"const": None}], ids=str)
+def test_distinct_items_of_which_one_is_asked_for_have_a_distance(contains: Any) -> None:
+    """What an array may hold is looked at before all of it is known to have an end."""
+    schema = {"type": "array", "items": {"uniqueItems": True}, "contains": contains, "uniqueItems": True}
+    matcher = gd.GrammarMatcher(gd.compile_json_schema(schema, COMPACT), VOCABULARY)
+    text = matcher.shortest_completion()
+    assert judge(schema)(text.decode()), text
+    assert matcher.completion_bytes() == len(text) == len(json.dumps([{} if "type" in contains else None]))
