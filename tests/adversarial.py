@@ -111,6 +111,19 @@ def reference_ladder(k: int, rng: random.Random) -> Any:
 
 
 @family
+def reference_chain(k: int, rng: random.Random) -> Any:
+    """Schemas that are nothing but a reference to the next one, and many that look at each of them."""
+    n = size(k, 100, 5_000, 40_000)
+    links: list[Any] = [{"$ref": f"#/$defs/l{i + 1}"} for i in range(n)]
+    if k % 4 == 1:
+        links = [{"allOf": [link]} for link in links]
+    elif k % 4 == 2:
+        links = [{"anyOf": [link, False]} for link in links]
+    last = {"$ref": "#/$defs/l0"} if k % 5 == 4 else {"type": "string"}
+    return {"properties": {f"p{i}": link for i, link in enumerate(links)}, "$defs": {**{f"l{i}": link for i, link in enumerate(links)}, f"l{n}": last}}  # fmt: skip
+
+
+@family
 def reference_cycle(k: int, rng: random.Random) -> Any:
     n = size(k, 1, 2, 50, 3_000)
     through = (

@@ -149,7 +149,7 @@ struct Setting {
   nb::dict types;                  // name → bits
   nb::dict formats;                // name → kString or kNumber
   nb::object scalar;               // (type, what is said of it) → its language, or None
-  uint32_t max_nodes = 0, max_nesting = 0;
+  uint32_t max_nodes = 0, max_nesting = 0, max_alternatives = 0, max_enum = 0;  // beyond them the other way refuses
 
   // Languages that were asked of `scalar`, by what was said. Forgotten when they become large.
   static constexpr size_t kMostBytes = size_t{8} << 20;
@@ -240,7 +240,8 @@ class Compilation {
     Reading reading;
   };
 
-  static constexpr uint32_t kMostAlternativesInside = 32;
+  // Schemas inside each other that look at one value: twice as many are less than Limits.max_depth. What refers to itself has more.
+  static constexpr uint32_t kMostInside = 32;
   static constexpr size_t kMostMembersInside = 1000;  // so that Limits.max_formula is no question
 
   // ---- schemas ----
@@ -460,6 +461,7 @@ class Compilation {
       case kAnyOf:
       case kOneOf:
         if (!PyList_CheckExact(argument) || PyList_Size(argument) == 0 || !r.branches.empty()) throw NotEveryday{};
+        if (PyList_Size(argument) > setting_.max_alternatives) throw NotEveryday{};
         r.exactly_one = action == kOneOf;
         for (Py_ssize_t i = 0; i < PyList_Size(argument); ++i) {
           r.branches.push_back(literal_of(PyList_GetItem(argument, i), depth + 1, false));
@@ -513,6 +515,7 @@ class Compilation {
     const bool is_list = text_of(key) == "enum";
     if (is_list && !PyList_CheckExact(argument)) throw NotEveryday{};
     const Py_ssize_t size = is_list ? PyList_Size(argument) : 1;
+    if (size > setting_.max_enum) throw NotEveryday{};
     uint32_t types = 0;
     uint32_t truths = 0;
     for (Py_ssize_t i = 0; i < size; ++i) {
@@ -571,11 +574,12 @@ class Compilation {
 
   // ---- nodes ----
 
-  Literal target_of(Literal literal) {
-    for (size_t steps = 0; literal >= kFirstSchema && literal != kFree; ++steps) {
+  // Behind references. `depth`: how many schemas look at the value so far.
+  Literal target_of(Literal literal, uint32_t& depth) {
+    for (; literal >= kFirstSchema && literal != kFree; ++depth) {
+      if (depth > kMostInside) throw NotEveryday{};
       const Literal alias = read(literal).alias;
       if (alias == kNoLiteral) break;
-      if (steps > schemas_.size()) throw NotEveryday{};  // a loop
       literal = alias;
     }
     return literal;
@@ -585,7 +589,8 @@ class Compilation {
   NodeId node(Literal literal) {
     NodeId& known = nodes_by_literal_.try_emplace(literal, kUnknownNode).first->second;
     if (known != kUnknownNode) return known;
-    const Literal target = target_of(literal);
+    uint32_t depth = 0;
+    const Literal target = target_of(literal, depth);
     NodeId made = kNoNode;
     if (target != kNever) {
       const auto found = nodes_by_literal_.find(target);
@@ -627,8 +632,8 @@ class Compilation {
   }
 
   Source source(Literal literal, uint32_t type, uint32_t depth) {
-    if (depth > kMostAlternativesInside) throw NotEveryday{};  // or a schema that refers to itself
-    literal = literal == kFree ? kFree : target_of(literal);
+    if (depth > kMostInside) throw NotEveryday{};
+    literal = literal == kFree ? kFree : target_of(literal, depth);
     if (literal == kNever) return {};
     if (literal == kAlways || literal == kFree) return {Source::kAnything};
     const Reading& reading = read(literal);
@@ -926,7 +931,7 @@ class Everyday {
  public:
   Everyday(const nb::object& beginning, const nb::bytes& spacing, const nb::bytes& spacing_blob, const nb::dict& seeds,
            bool texts_are_literal, const nb::dict& types, const nb::dict& formats, const nb::object& scalar, uint32_t max_nodes,
-           uint32_t max_nesting) {
+           uint32_t max_nesting, uint32_t max_alternatives, uint32_t max_enum) {
     setting_.beginning = encoded_regexes(beginning);
     setting_.seed = gd::RegexTable(setting_.beginning);
     setting_.spacing.resize(spacing.size() / sizeof(uint32_t));
@@ -946,6 +951,8 @@ class Everyday {
     setting_.scalar = scalar;
     setting_.max_nodes = max_nodes;
     setting_.max_nesting = max_nesting;
+    setting_.max_alternatives = max_alternatives;
+    setting_.max_enum = max_enum;
   }
 
   std::optional<nb::bytes> compile(const nb::object& schema, const nb::dict& keywords, const nb::str& id_keyword,
@@ -966,9 +973,10 @@ class Everyday {
 void bind_everyday(nb::module_& m) {
   nb::class_<Everyday>(m, "Everyday", "Everyday schemas to the byte format of the IR, for one set of options.")
       .def(nb::init<const nb::object&, const nb::bytes&, const nb::bytes&, const nb::dict&, bool, const nb::dict&, const nb::dict&,
-                    const nb::object&, uint32_t, uint32_t>(),
+                    const nb::object&, uint32_t, uint32_t, uint32_t, uint32_t>(),
            nb::arg("beginning"), nb::arg("spacing"), nb::arg("spacing_blob"), nb::arg("seeds"), nb::arg("texts_are_literal"),
-           nb::arg("types"), nb::arg("formats"), nb::arg("scalar"), nb::arg("max_nodes"), nb::arg("max_nesting"))
+           nb::arg("types"), nb::arg("formats"), nb::arg("scalar"), nb::arg("max_nodes"), nb::arg("max_nesting"), nb::arg("max_alternatives"),
+           nb::arg("max_enum"))
       .def("compile", &Everyday::compile, nb::arg("schema"), nb::arg("keywords"), nb::arg("id_keyword"), nb::arg("hides_siblings"),
            "The grammar, or None if the schema is not an everyday one.");
 }

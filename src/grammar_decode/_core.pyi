@@ -30,7 +30,7 @@ def apply_token_bitmask_inplace_16(
 class Vocabulary:
     """A vocabulary, indexed as a prefix trie. Immutable; shared between threads."""
 
-    def __init__(self, token_bytes: Sequence[bytes | None], stop_token_ids: Sequence[int], size: int) -> None: ...
+    def __init__(self, token_bytes: Sequence[bytes | None], stop_token_ids: list[int], size: int) -> None: ...
     @property
     def size(self) -> int: ...
     def has_longer_token(self, text: bytes) -> bool:
@@ -80,6 +80,8 @@ class Everyday:
         scalar: object,
         max_nodes: int,
         max_nesting: int,
+        max_alternatives: int,
+        max_enum: int,
     ) -> None: ...
     def compile(
         self,
@@ -97,7 +99,7 @@ class Matcher:
         self,
         grammar: Grammar,
         vocabulary: Vocabulary,
-        stop_token_ids: Sequence[int] = [],
+        stop_token_ids: list[int] = [],
         max_tokens: int | None = None,
         counts_stop: bool = True,
         closing_budget: int = 0,
@@ -105,10 +107,10 @@ class Matcher:
     # A numpy array or a torch tensor, so not to be written as either.
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> None: ...
     def accept_token(self, token_id: int) -> bool: ...
-    def accept_tokens(self, token_ids: Sequence[int]) -> bool: ...
-    def validate_tokens(self, token_ids: Sequence[int]) -> int: ...
+    def accept_tokens(self, token_ids: list[int]) -> bool: ...
+    def validate_tokens(self, token_ids: list[int]) -> int: ...
     def fill_draft_bitmasks(
-        self, token_ids: Sequence[int], parents: Sequence[int], bitmask: Any, index: int = 0
+        self, token_ids: list[int], parents: list[int], bitmask: Any, index: int = 0
     ) -> list[bool]: ...
     def accept_bytes(self, data: bytes, num_tokens: int = 0) -> bool: ...
     def count_accepted_bytes(self, data: bytes) -> int:
@@ -142,5 +144,5 @@ class Matcher:
     def set_memo_limit(self, bytes: int) -> None: ...  # noqa: A002
     def engine_memory_bytes(self) -> int: ...
 
-def fill_next_token_bitmasks(matchers: Sequence[Matcher], bitmask: Any, rows: Sequence[int], max_threads: int) -> None:
+def fill_next_token_bitmasks(matchers: list[Matcher], bitmask: Any, rows: list[int], max_threads: int) -> None:
     """Write the mask of matchers[i] to row rows[i], for all of them, without the GIL."""

@@ -99,6 +99,8 @@ def _compiler(options: JsonOptions) -> _core.Everyday:
         scalar=_Scalars(options),
         max_nodes=_LIMITS.max_nodes,
         max_nesting=_LIMITS.max_nesting,
+        max_alternatives=_LIMITS.max_alternatives,
+        max_enum=_LIMITS.max_enum,
     )
 
 

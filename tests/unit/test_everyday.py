@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grammar_decode import JsonOptions, Limits, SchemaError, compile_json_schema
+from grammar_decode import JsonOptions, Limits, SchemaError, SchemaTooComplex, compile_json_schema
 from grammar_decode.errors import GrammarDecodeError
 from grammar_decode.everyday import compile_everyday
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.encode import decode
 from grammar_decode.json_schema import compile_schema
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "maskbench_dev.jsonl.gz"
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "maskbench_dev.jsonl.gz"
 LIMITS = Limits()
 OPTIONS = [
     JsonOptions(),
@@ -232,6 +232,35 @@ def test_deep_nesting_is_no_recursion() -> None:
         schema = {"type": "array", "items": schema}
     assert compile_everyday(schema, JsonOptions(), LIMITS) is not None
     assert compile_everyday({"items": schema}, JsonOptions(), LIMITS) is None
+
+
+BEYOND: list[tuple[str, Any]] = [
+    ("max_alternatives", {"anyOf": [{"const": i} for i in range(LIMITS.max_alternatives + 1)]}),
+    ("max_alternatives", {"oneOf": [{"type": "null"}] * (LIMITS.max_alternatives + 1)}),
+    ("max_enum", {"enum": [None, True] * (LIMITS.max_enum // 2 + 1)}),
+    ("max_enum", {"type": "string", "enum": [str(i) for i in range(LIMITS.max_enum + 1)]}),
+    ("max_pattern", {"type": "string", "pattern": "a" * (LIMITS.max_pattern + 1)}),
+]
+
+
+@pytest.mark.parametrize(("limit", "schema"), BEYOND)
+def test_a_schema_beyond_a_limit_is_refused_on_both_ways(limit: str, schema: Any) -> None:
+    for inside in (schema, {"type": "array", "items": schema}):
+        assert compile_everyday(inside, JsonOptions(), LIMITS) is None
+        with pytest.raises(SchemaTooComplex, match=limit):
+            compile_json_schema(inside, cache=None)
+
+
+def test_long_chains_of_references_go_the_other_way() -> None:
+    """Following each of many references to the end of one chain is quadratic, and nothing here looks at a clock."""
+
+    def chain(length: int) -> dict[str, Any]:
+        links = {f"s{i}": {"$ref": f"#/$defs/s{i + 1}"} for i in range(length)}
+        return {"properties": links, "$defs": {**links, f"s{length}": {"type": "null"}}}
+
+    assert check(chain(30), JsonOptions())
+    assert compile_everyday(chain(40), JsonOptions(), LIMITS) is None
+    compile_json_schema(chain(2_000), cache=None)
 
 
 def test_errors_name_their_place() -> None:

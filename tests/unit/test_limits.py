@@ -16,6 +16,9 @@ import pytest
 
 import grammar_decode as gd
 from adversarial import PATTERNS
+from grammar_decode import _core
+from grammar_decode.ir.encode import encode
+from grammar_decode.json_schema import compile_schema
 
 BYTES = gd.Vocabulary([*(bytes([b]) for b in range(256)), None], stop_token_ids=[256])
 ENDLESS = {
@@ -151,9 +154,9 @@ def test_a_mask_that_takes_too_long_is_given_up() -> None:
 
 def test_compiling_is_interrupted_inside_the_kernel() -> None:
     """Without the deadline this search would go on for longer than anybody waits."""
-    limits = gd.Limits(max_compile_seconds=0.15, **ENDLESS)
+    grammar = _core.Grammar(encode(compile_schema(CONTRADICTION)[0]), max_states=ENDLESS["max_states"])
     with pytest.raises(gd.SchemaTooComplex) as caught:
-        gd.compile_json_schema(CONTRADICTION, limits=limits, cache=None)
+        grammar.is_empty(seconds=0.005)
     assert caught.value.limit == "max_compile_seconds"
 
 

@@ -476,16 +476,16 @@ class Combiner:
         if known is not None:
             return known
         current = literal
-        seen = {literal}
-        while current > ALWAYS:
+        seen: set[Literal] = set()
+        while current > ALWAYS and current not in seen:  # a loop is an error that is found when its formula is made
+            seen.add(current)
             alias = self.reader.read(current >> 1).alias
             if alias is None:
                 break
             current = alias if current & 1 else alias ^ 1
-            if current in seen:
-                break  # a loop: an error that is found when its formula is made
-            seen.add(current)
-        self._targets[literal] = current
+            current = self._targets.get(current, current)
+        self.work.tick(len(seen))
+        self._targets.update(dict.fromkeys(seen, current))
         return current
 
     def canonical(self, literal: Literal) -> Literal:
