@@ -975,8 +975,8 @@ void bind_everyday(nb::module_& m) {
       .def(nb::init<const nb::object&, const nb::bytes&, const nb::bytes&, const nb::dict&, bool, const nb::dict&, const nb::dict&,
                     const nb::object&, uint32_t, uint32_t, uint32_t, uint32_t>(),
            nb::arg("beginning"), nb::arg("spacing"), nb::arg("spacing_blob"), nb::arg("seeds"), nb::arg("texts_are_literal"),
-           nb::arg("types"), nb::arg("formats"), nb::arg("scalar"), nb::arg("max_nodes"), nb::arg("max_nesting"), nb::arg("max_alternatives"),
-           nb::arg("max_enum"))
+           nb::arg("types"), nb::arg("formats"), nb::arg("scalar"), nb::arg("max_nodes"), nb::arg("max_nesting"),
+           nb::arg("max_alternatives"), nb::arg("max_enum"))
       .def("compile", &Everyday::compile, nb::arg("schema"), nb::arg("keywords"), nb::arg("id_keyword"), nb::arg("hides_siblings"),
            "The grammar, or None if the schema is not an everyday one.");
 }

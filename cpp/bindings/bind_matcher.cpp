@@ -1,8 +1,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include <system_error>
 #include <thread>
 
+#include "bindings/arguments.h"
 #include "core/compiled_grammar.h"
 #include "core/errors.h"
 #include "core/matcher.h"
@@ -145,10 +144,10 @@ uint32_t to_count(const char* name, int64_t count) {
 
 std::optional<uint32_t> to_python(gd::Cost cost) { return cost >= gd::kFar ? std::optional<uint32_t>() : cost; }
 
-std::vector<gd::TokenId> to_tokens(const std::vector<AnyInteger>& tokens) {
+std::vector<gd::TokenId> to_tokens(const nb::list& tokens) {
   std::vector<gd::TokenId> result;
   result.reserve(tokens.size());
-  for (const AnyInteger token : tokens) result.push_back(to_token(token));
+  for (const AnyInteger token : items_of<AnyInteger>(tokens, "a token id")) result.push_back(to_token(token));
   return result;
 }
 
@@ -195,8 +194,9 @@ void run_all(size_t count, size_t max_threads, const Task& task) {
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
-void fill_many(const std::vector<const gd::Matcher*>& matchers, const nb::object& bitmask, const std::vector<int64_t>& indices,
-               size_t max_threads) {
+void fill_many(const nb::list& matcher_list, const nb::object& bitmask, const nb::list& rows_list, size_t max_threads) {
+  const auto matchers = items_of<const gd::Matcher*>(matcher_list, "a matcher");
+  const auto indices = items_of<int64_t>(rows_list, "the number of a row");
   const BitmaskRows rows(bitmask);
   if (matchers.size() != indices.size()) {
     throw gd::BitmaskError(std::to_string(matchers.size()) + " matchers can't fill " + std::to_string(indices.size()) + " rows");
@@ -251,19 +251,20 @@ void bind_matcher(nb::module_& m) {
   nb::class_<Matcher>(m, "Matcher", "The place of one sequence in its grammar.")
       .def(
           "__init__",
-          [](Matcher* self, const std::shared_ptr<gd::CompiledGrammar>& grammar, const std::shared_ptr<gd::Vocabulary>& vocabulary,
-             const std::vector<AnyInteger>& stop_token_ids, std::optional<int64_t> max_tokens, bool counts_stop,
-             int64_t closing_budget) {
+          [](Matcher* self, nb::handle_t<gd::CompiledGrammar> grammar, nb::handle_t<gd::Vocabulary> vocabulary,
+             const nb::list& stop_token_ids, std::optional<int64_t> max_tokens, bool counts_stop, int64_t closing_budget) {
+            std::shared_ptr<gd::CompiledGrammar> shared_grammar = shared(grammar);
+            std::shared_ptr<gd::Vocabulary> shared_vocabulary = shared(vocabulary);
             std::vector<gd::TokenId> stops = to_tokens(stop_token_ids);
             Matcher::Limit limit;
             limit.counts_stop = counts_stop;
             if (max_tokens.has_value()) limit.max_tokens = to_count("max_tokens", *max_tokens);
             limit.closing_budget = to_count("closing_budget", closing_budget);
             const nb::gil_scoped_release release;
-            new (self) Matcher(grammar, vocabulary, std::move(stops), limit);
+            new (self) Matcher(std::move(shared_grammar), std::move(shared_vocabulary), std::move(stops), limit);
           },
-          nb::arg("grammar"), nb::arg("vocabulary"), nb::arg("stop_token_ids") = std::vector<int64_t>(),
-          nb::arg("max_tokens") = nb::none(), nb::arg("counts_stop") = true, nb::arg("closing_budget") = 0)
+          nb::arg("grammar"), nb::arg("vocabulary"), nb::arg("stop_token_ids") = nb::list(), nb::arg("max_tokens") = nb::none(),
+          nb::arg("counts_stop") = true, nb::arg("closing_budget") = 0)
       .def(
           "fill_next_token_bitmask",
           [](const Matcher& self, const nb::object& bitmask, int64_t index) {
@@ -287,7 +288,7 @@ void bind_matcher(nb::module_& m) {
           "vocabulary.")
       .def(
           "accept_tokens",
-          [](Matcher& self, const std::vector<AnyInteger>& tokens) {
+          [](Matcher& self, const nb::list& tokens) {
             const std::vector<gd::TokenId> ids = to_tokens(tokens);
             const nb::gil_scoped_release release;
             return self.accept_tokens(ids);
@@ -295,7 +296,7 @@ void bind_matcher(nb::module_& m) {
           nb::arg("token_ids"))
       .def(
           "validate_tokens",
-          [](Matcher& self, const std::vector<AnyInteger>& tokens) {
+          [](Matcher& self, const nb::list& tokens) {
             const std::vector<gd::TokenId> ids = to_tokens(tokens);
             const nb::gil_scoped_release release;
             return self.validate_tokens(ids);
@@ -303,9 +304,9 @@ void bind_matcher(nb::module_& m) {
           nb::arg("token_ids"))
       .def(
           "fill_draft_bitmasks",
-          [](const Matcher& self, const std::vector<AnyInteger>& tokens, const std::vector<int64_t>& parents,
-             const nb::object& bitmask, int64_t index) {
+          [](const Matcher& self, const nb::list& tokens, const nb::list& parents_list, const nb::object& bitmask, int64_t index) {
             const std::vector<gd::TokenId> drafts = to_tokens(tokens);
+            const auto parents = items_of<int64_t>(parents_list, "the number of a draft token, or -1");
             if (parents.size() != drafts.size()) {
               throw gd::MatcherError(std::to_string(drafts.size()) + " draft tokens need as many parents, not " +
                                      std::to_string(parents.size()));

@@ -1,7 +1,7 @@
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "bindings/arguments.h"
 #include "core/errors.h"
 #include "core/text_cost.h"
 #include "core/vocabulary.h"
@@ -33,10 +33,11 @@ void bind_vocabulary(nb::module_& m) {
   nb::class_<gd::Vocabulary>(m, "Vocabulary", "A vocabulary, indexed as a prefix trie. Immutable; shared between threads.")
       .def(
           "__init__",
-          [](gd::Vocabulary* self, const nb::sequence& token_bytes, std::vector<gd::TokenId> stop_token_ids, uint32_t size) {
+          [](gd::Vocabulary* self, const nb::sequence& token_bytes, const nb::list& stop_token_ids, uint32_t size) {
             std::vector<std::optional<std::string>> tokens = to_tokens(token_bytes);
+            auto stops = items_of<gd::TokenId>(stop_token_ids, "a token id");
             const nb::gil_scoped_release release;
-            new (self) gd::Vocabulary(std::move(tokens), std::move(stop_token_ids), size);
+            new (self) gd::Vocabulary(std::move(tokens), std::move(stops), size);
           },
           nb::arg("token_bytes"), nb::arg("stop_token_ids"), nb::arg("size"))
       .def_prop_ro("size", &gd::Vocabulary::size)

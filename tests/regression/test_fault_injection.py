@@ -40,6 +40,10 @@ def test_an_allocation_failure_is_a_memory_error_and_changes_nothing(tmp_path: P
     assert failures > 5 * calls  # or the allocations are not ours
 
 
+def _made(matcher: Any, stop_token_ids: list[int]) -> Any:
+    return type(matcher)(matcher.grammar, matcher.vocabulary, stop_token_ids=stop_token_ids, max_tokens=10_000)
+
+
 def main(library: str) -> None:
     import grammar_decode as gd
     from schemas import CURATED
@@ -90,6 +94,18 @@ def main(library: str) -> None:
             assert until_it_works(lambda m=matcher, p=piece: m.accept_bytes(p), state)
             assert calm.accept_bytes(piece)
         assert until_it_works(lambda m=matcher: m.allowed_bytes(), state) == calm.allowed_bytes()
+
+        # What takes lists, and what makes objects.
+        ids = [matcher.vocabulary.token_bytes.index(bytes([byte])) for byte in b" " * 40]
+        matchers = [calm, matcher] * 20
+        rows = gd.allocate_token_bitmask(len(matchers), vocabulary.size)
+        until_it_works(lambda m=matcher, i=ids: m.validate_tokens(i), state)
+        until_it_works(lambda m=matcher, i=ids: m.accept_tokens(i), state)
+        until_it_works(lambda m=matchers, r=rows: gd.fill_next_token_bitmasks(m, r, max_threads=1), state)
+        until_it_works(lambda m=matcher: m.fork(), state)
+        until_it_works(lambda m=matcher, s=[*vocabulary.stop_token_ids]: _made(m, s), state)
+        until_it_works(lambda v=vocabulary: gd.Vocabulary(v.token_bytes[:300], stop_token_ids=[0]), state)
+        until_it_works(lambda s=curated.schema: gd.compile_json_schema(s, cache=None), state)
     sys.stdout.write(f"{failures} {calls}\n")
 
 
