@@ -172,11 +172,11 @@ preloaded = LD_PRELOAD="$$(g++ -print-file-name=$(1)) $$(g++ -print-file-name=li
 sanitize: sanitize-address sanitize-thread
 sanitize-address:
 	$(call sanitized,address,address$(comma)undefined)
-	$(call preloaded,libasan.so) ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	$(call preloaded,libasan.so) ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 CI=1 \
 	    $(SANITIZED)/address/bin/python -m pytest -n auto -q $(SANITIZED_TESTS) $(NOT_SANITIZED) $(ARGS)
 sanitize-thread:
 	$(call sanitized,thread,thread)
-	$(call preloaded,libtsan.so) TSAN_OPTIONS=suppressions=tests/tsan.supp \
+	$(call preloaded,libtsan.so) TSAN_OPTIONS=suppressions=tests/tsan.supp CI=1 \
 	    setarch -R $(SANITIZED)/thread/bin/python -m pytest -n 0 -q $(THREADED_TESTS) $(ARGS)
 comma := ,
 
