@@ -23,6 +23,15 @@ struct ByteSet {
   void intersect(const ByteSet& other) {
     for (size_t i = 0; i < 4; ++i) words[i] &= other.words[i];
   }
+  int count() const {
+    return std::popcount(words[0]) + std::popcount(words[1]) + std::popcount(words[2]) + std::popcount(words[3]);
+  }
+  bool includes(const ByteSet& other) const {
+    for (size_t i = 0; i < 4; ++i) {
+      if ((other.words[i] & ~words[i]) != 0) return false;
+    }
+    return true;
+  }
   bool operator==(const ByteSet&) const = default;
 
   static ByteSet all() {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <deque>
-#include <functional>
-#include <queue>
 #include <unordered_set>
 
 #include "errors.h"
@@ -12,9 +10,8 @@
 namespace gd {
 namespace {
 
-// One search for a match: its states, and the terms that it takes derivatives of. About a second of compile time.
-constexpr size_t kMaxSearch = 50000;
-constexpr uint64_t kMaxSearchWork = 30'000'000;
+constexpr size_t kBytesOfEntry = 48;     // of a hash table
+constexpr uint32_t kMostLiterals = 100;  // that are looked at for a simpler form
 
 }  // namespace
 
@@ -158,6 +155,13 @@ ExprId ExpressionPool::alternate(std::vector<ExprId> list) {
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   if (flat.empty()) return kEmpty;
   if (std::binary_search(flat.begin(), flat.end(), kAny)) return kAny;
+  // x* takes in all that is made of x.
+  for (size_t i = 0; i < flat.size() && flat.size() > 1; ++i) {
+    if (!is_loop(flat[i])) continue;
+    const ExprId loop = flat[i];
+    std::erase_if(flat, [&](ExprId part) { return part != loop && is_within(part, loop); });
+    i = static_cast<size_t>(std::lower_bound(flat.begin(), flat.end(), loop) - flat.begin());
+  }
   if (flat.size() == 1) return flat[0];
   if (flat.size() == 2 && flat[0] == kEpsilon && exprs_[flat[1]].nullable) return flat[1];
   return n_ary(Kind::kAlternate, flat);
@@ -185,7 +189,90 @@ ExprId ExpressionPool::intersect(std::vector<ExprId> list) {
     }
     return kEpsilon;
   }
+  for (const ExprId part : flat) {  // x and not x; what is made of x, and not x*
+    if (exprs_[part].kind != Kind::kComplement) continue;
+    const ExprId excluded = exprs_[part].a;
+    if (std::binary_search(flat.begin(), flat.end(), excluded)) return kEmpty;
+    if (!is_loop(excluded)) continue;
+    if (std::any_of(flat.begin(), flat.end(), [&](ExprId other) { return is_within(other, excluded); })) return kEmpty;
+  }
   return n_ary(Kind::kIntersect, flat);
+}
+
+// Whether the form of e shows that it is one of the units that the loop repeats.
+bool ExpressionPool::is_unit(ExprId e, ExprId loop) const {
+  const auto same = [&](ExprId unit) {
+    if (unit == e) return true;
+    const Expr& u = exprs_[unit];
+    return u.kind == Kind::kClass && exprs_[e].kind == Kind::kClass && sets_[u.a].includes(sets_[exprs_[e].a]);
+  };
+  const Expr& unit = exprs_[exprs_[loop].a];
+  return unit.kind == Kind::kAlternate ? std::any_of(parts(unit).begin(), parts(unit).end(), same) : same(exprs_[loop].a);
+}
+
+// Whether a text is units of the loop, one after another, as far as classes of bytes show it.
+bool ExpressionPool::are_units(std::string_view text, ExprId loop) const {
+  const auto begins = [&](ExprId unit, std::string_view rest) -> size_t {  // the bytes of the unit that the text begins with
+    size_t length = 0;
+    for (;; unit = exprs_[unit].b) {
+      const Expr& u = exprs_[unit];
+      const Expr& first = u.kind == Kind::kConcat ? exprs_[u.a] : u;
+      if (first.kind != Kind::kClass || length == rest.size()) return 0;
+      if (!sets_[first.a].contains(static_cast<uint8_t>(rest[length]))) return 0;
+      ++length;
+      if (u.kind != Kind::kConcat) return length;
+    }
+  };
+  const ExprId repeated = exprs_[loop].a;
+  while (!text.empty()) {
+    size_t length = 0;
+    if (exprs_[repeated].kind == Kind::kAlternate) {
+      for (const ExprId unit : parts(exprs_[repeated])) length = std::max(length, begins(unit, text));
+    } else {
+      length = begins(repeated, text);
+    }
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+// Whether the form of e shows that its strings are some of the loop's, x*.
+bool ExpressionPool::is_within(ExprId e, ExprId loop) {
+  const auto key = [&](ExprId id) { return (uint64_t{id} << 32) | loop; };
+  const auto known = [&](ExprId id) -> Tri {
+    if (id == loop || id == kEpsilon) return Tri::kYes;
+    const auto found = within_.find(key(id));
+    return found == within_.end() ? Tri::kUnknown : found->second ? Tri::kYes : Tri::kNo;
+  };
+  if (const Tri answer = known(e); answer != Tri::kUnknown) return answer == Tri::kYes;
+  const auto part_is_within = [&](ExprId part) { return is_unit(part, loop) || is_within(part, loop); };
+  bool result = true;
+  std::vector<ExprId> spine;  // in a loop: it may be long
+  for (; result && exprs_[e].kind == Kind::kConcat && known(e) == Tri::kUnknown; e = exprs_[e].b) {
+    spine.push_back(e);
+    result = part_is_within(exprs_[e].a);
+  }
+  if (result && (spine.empty() || known(e) == Tri::kUnknown)) {
+    const Expr x = exprs_[e];
+    const std::vector<ExprId> all = x.kind == Kind::kAlternate || x.kind == Kind::kIntersect
+                                        ? std::vector<ExprId>(parts(x).begin(), parts(x).end())
+                                        : std::vector<ExprId>{};
+    result = is_unit(e, loop) || (x.kind == Kind::kRepeat && part_is_within(x.a)) ||
+             (x.kind == Kind::kAlternate && std::all_of(all.begin(), all.end(), part_is_within)) ||
+             (x.kind == Kind::kIntersect && std::any_of(all.begin(), all.end(), part_is_within));
+    if (x.kind == Kind::kLiterals && x.c - x.b <= kMostLiterals) {
+      const std::vector<std::string>& set = *literal_sets_[x.a];
+      result = std::all_of(set.begin() + x.b, set.begin() + x.c,
+                           [&](const std::string& text) { return are_units(std::string_view(text).substr(x.d), loop); });
+    }
+    within_.emplace(key(e), result);
+  } else if (result) {
+    result = known(e) == Tri::kYes;
+  }
+  for (const ExprId suffix : spine) within_.emplace(key(suffix), result);
+  memory_bytes_ += (spine.size() + 1) * kBytesOfEntry;
+  return result;
 }
 
 ExprId ExpressionPool::complement(ExprId part) {
@@ -296,286 +383,6 @@ std::vector<ExprId> ExpressionPool::load(const Grammar& grammar) {
   return ids;
 }
 
-ExprId ExpressionPool::derivative(ExprId id, uint8_t byte) {
-  ++num_derivatives_;
-  work_.tick();
-  const Expr e = exprs_[id];  // a copy: the table grows below
-  switch (e.kind) {
-    case Kind::kConstant:
-      return kEmpty;
-    case Kind::kClass:
-      return sets_[e.a].contains(byte) ? kEpsilon : kEmpty;
-    case Kind::kConcat: {
-      const ExprId first = concat(derivative(e.a, byte), e.b);
-      if (!exprs_[e.a].nullable) return first;
-      const ExprId second = derivative(e.b, byte);
-      return first == kEmpty ? second : alternate({first, second});
-    }
-    case Kind::kAlternate: {
-      std::vector<ExprId> list;
-      for (uint32_t i = 0; i < e.b; ++i) {
-        const ExprId d = derivative(parts_[e.a + i], byte);
-        if (d != kEmpty) list.push_back(d);
-      }
-      return alternate(std::move(list));
-    }
-    case Kind::kRepeat: {
-      const ExprId d = derivative(e.a, byte);
-      if (d == kEmpty) return kEmpty;
-      return concat(d, repeat(e.a, e.b == 0 ? 0 : e.b - 1, e.c == kNone ? kNone : e.c - 1));
-    }
-    case Kind::kIntersect: {
-      std::vector<ExprId> list;
-      for (uint32_t i = 0; i < e.b; ++i) {
-        const ExprId d = derivative(parts_[e.a + i], byte);
-        if (d == kEmpty) return kEmpty;
-        list.push_back(d);
-      }
-      return intersect(std::move(list));
-    }
-    case Kind::kComplement:
-      return complement(derivative(e.a, byte));
-    case Kind::kAutomaton:
-      for (const auto& [bytes, target] : (*automata_[e.a])[e.b].transitions) {
-        if (bytes.contains(byte)) return automaton(e.a, target);
-      }
-      return kEmpty;
-    case Kind::kLiterals: {
-      const std::vector<std::string>& set = *literal_sets_[e.a];
-      const auto at = [&](uint32_t i) { return static_cast<uint8_t>(set[i][e.d]); };
-      const uint32_t begin = e.nullable ? e.b + 1 : e.b;
-      uint32_t low = begin;
-      uint32_t high = e.c;
-      while (low < high) {  // first literal whose next byte is >= byte
-        const uint32_t middle = low + (high - low) / 2;
-        if (at(middle) < byte) {
-          low = middle + 1;
-        } else {
-          high = middle;
-        }
-      }
-      const uint32_t first = low;
-      high = e.c;
-      while (low < high) {  // first literal whose next byte is > byte
-        const uint32_t middle = low + (high - low) / 2;
-        if (at(middle) <= byte) {
-          low = middle + 1;
-        } else {
-          high = middle;
-        }
-      }
-      return literals(e.a, first, low, e.d + 1);
-    }
-  }
-  return kEmpty;
-}
-
-void ExpressionPool::split(const ByteSet& set, std::array<uint16_t, 256>& classes, uint32_t& num_classes) {
-  std::array<uint16_t, 600> renamed;
-  renamed.fill(0xFFFF);
-  set.for_each([&](uint8_t byte) {
-    uint16_t& name = renamed[classes[byte]];
-    if (name == 0xFFFF) name = static_cast<uint16_t>(num_classes++);
-    classes[byte] = name;
-  });
-  if (num_classes < 300) return;
-  renamed.fill(0xFFFF);  // compact the numbers: at most 256 are in use
-  num_classes = 0;
-  for (uint16_t& name : classes) {
-    if (renamed[name] == 0xFFFF) renamed[name] = static_cast<uint16_t>(num_classes++);
-    name = renamed[name];
-  }
-}
-
-void ExpressionPool::refine(ExprId id, std::array<uint16_t, 256>& classes, uint32_t& num_classes) {
-  for (;;) {  // loops along the spine of a concatenation, recurses into the rest
-    const Expr& e = exprs_[id];
-    switch (e.kind) {
-      case Kind::kConstant:
-        return;
-      case Kind::kClass:
-        split(sets_[e.a], classes, num_classes);
-        return;
-      case Kind::kConcat:
-        refine(e.a, classes, num_classes);
-        if (!exprs_[e.a].nullable) return;
-        id = e.b;
-        continue;
-      case Kind::kAlternate:
-      case Kind::kIntersect:
-        for (const ExprId part : parts(e)) refine(part, classes, num_classes);
-        return;
-      case Kind::kRepeat:
-      case Kind::kComplement:
-        id = e.a;
-        continue;
-      case Kind::kAutomaton:
-        for (const auto& [bytes, target] : (*automata_[e.a])[e.b].transitions) split(bytes, classes, num_classes);
-        return;
-      case Kind::kLiterals: {
-        const std::vector<std::string>& set = *literal_sets_[e.a];
-        for (uint32_t i = e.nullable ? e.b + 1 : e.b; i < e.c;) {
-          const char byte = set[i][e.d];
-          ByteSet one;
-          one.insert(static_cast<uint8_t>(byte));
-          split(one, classes, num_classes);
-          // skip to the next distinct byte by doubling steps
-          uint32_t low = i + 1;
-          uint32_t step = 1;
-          while (low + step < e.c && set[low + step][e.d] == byte) {
-            low += step;
-            step *= 2;
-          }
-          while (low < e.c && set[low][e.d] == byte) ++low;
-          i = low;
-        }
-        return;
-      }
-    }
-  }
-}
-
-// Called before a state is worked on, never in the middle: what is interned stays whole.
-void ExpressionPool::check_size() const {
-  if (exprs_.size() < max_states_) return;
-  throw LimitError("max_states", "the automaton needs more than " + std::to_string(max_states_) + " states");
-}
-
-const ExprId* ExpressionPool::build_row(ExprId id) {
-  check_size();
-  std::array<uint16_t, 256> classes{};
-  uint32_t num_classes = 1;
-  refine(id, classes, num_classes);
-  auto row = std::make_unique<Row>();
-  std::array<ExprId, 600> targets;
-  targets.fill(kNone);
-  for (uint32_t byte = 0; byte < 256; ++byte) {
-    ExprId& target = targets[classes[byte]];
-    if (target == kNone) {
-      target = derivative(id, static_cast<uint8_t>(byte));
-      if (!is_nonempty(target)) target = kEmpty;
-    }
-    row->next[byte] = target;
-    if (target != kEmpty) row->live.insert(static_cast<uint8_t>(byte));
-  }
-  memory_bytes_ += sizeof(Row);
-  rows_[id] = std::move(row);
-  return rows_[id]->next.data();
-}
-
-bool ExpressionPool::is_nonempty(ExprId id) {
-  {
-    const Expr& e = exprs_[id];
-    if (e.nonempty != Tri::kUnknown) return e.nonempty == Tri::kYes;
-    if (e.nullable || (e.positive && full_alphabet_)) {  // the constructors keep kEmpty out of positive terms
-      exprs_[id].nonempty = Tri::kYes;
-      return true;
-    }
-  }
-  bool result = false;
-  const Expr e = exprs_[id];
-  switch (e.kind) {
-    case Kind::kConstant:
-      result = e.a == 1;
-      break;
-    case Kind::kClass:
-      result = sets_[e.a].intersects(alphabet_);
-      break;
-    case Kind::kConcat: {
-      ExprId at = id;  // along the spine in a loop: it may be long
-      result = true;
-      while (result && exprs_[at].kind == Kind::kConcat && exprs_[at].nonempty == Tri::kUnknown) {
-        result = is_nonempty(exprs_[at].a);
-        at = exprs_[at].b;
-      }
-      result = result && is_nonempty(at);
-      break;
-    }
-    case Kind::kAlternate:
-      for (uint32_t i = 0; i < e.b && !result; ++i) result = is_nonempty(parts_[e.a + i]);
-      break;
-    case Kind::kRepeat:
-      result = e.b == 0 || is_nonempty(e.a);
-      break;
-    case Kind::kLiterals: {
-      const std::vector<std::string>& set = *literal_sets_[e.a];
-      for (uint32_t i = e.b; i < e.c && !result; ++i) {
-        result =
-            std::all_of(set[i].begin() + e.d, set[i].end(), [&](char c) { return alphabet_.contains(static_cast<uint8_t>(c)); });
-      }
-      break;
-    }
-    case Kind::kIntersect:
-    case Kind::kComplement:
-    case Kind::kAutomaton:
-      return search_nonempty(id);
-  }
-  exprs_[id].nonempty = result ? Tri::kYes : Tri::kNo;
-  return result;
-}
-
-// Over derivatives, until one is known to be non-empty: first those in which the fewest conjuncts still ask for something, so that many
-// conjuncts are met one after another and not in all orders. Everything on the way is non-empty; if there is no way, nothing
-// that was reached is.
-bool ExpressionPool::search_nonempty(ExprId start) {
-  struct Reached {
-    ExprId id;
-    uint32_t from;  // index of its predecessor
-  };
-  std::vector<Reached> reached{{start, 0}};
-  std::unordered_set<ExprId> seen{start};
-  const auto wanting = [&](ExprId id) {
-    const Expr& e = exprs_[id];
-    if (e.kind != Kind::kIntersect) return uint32_t{1};
-    uint32_t n = 0;
-    for (const ExprId part : parts(e)) n += exprs_[part].nullable ? 0 : 1;
-    return n;
-  };
-  using Entry = std::pair<uint32_t, uint32_t>;  // conjuncts that ask for something, index in `reached`
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
-  queue.emplace(wanting(start), 0);
-  const uint64_t most_work = num_derivatives_ + kMaxSearchWork;
-  while (!queue.empty()) {
-    check_size();
-    if (reached.size() > kMaxSearch || num_derivatives_ > most_work) {
-      throw LimitError("max_states", "it takes too long to decide whether patterns exclude each other (" +
-                                         std::to_string(reached.size()) + " states)");
-    }
-    const uint32_t head = queue.top().second;
-    queue.pop();
-    const ExprId id = reached[head].id;
-    std::array<uint16_t, 256> classes{};
-    uint32_t num_classes = 1;
-    refine(id, classes, num_classes);
-    std::array<bool, 600> done{};
-    for (uint32_t byte = 0; byte < 256; ++byte) {
-      if (done[classes[byte]] || !alphabet_.contains(static_cast<uint8_t>(byte))) continue;
-      done[classes[byte]] = true;
-      const ExprId target = derivative(id, static_cast<uint8_t>(byte));
-      const Kind kind = exprs_[target].kind;
-      bool hit = exprs_[target].nullable || exprs_[target].nonempty == Tri::kYes;
-      if (!hit && kind != Kind::kIntersect && kind != Kind::kComplement && kind != Kind::kAutomaton) {
-        // Not a term that needs a search of its own at the top; its parts may (they are smaller).
-        hit = is_nonempty(target);
-        if (!hit) continue;
-      }
-      if (hit) {
-        for (uint32_t i = head;; i = reached[i].from) {
-          exprs_[reached[i].id].nonempty = Tri::kYes;
-          if (i == 0) break;
-        }
-        return true;
-      }
-      if (exprs_[target].nonempty != Tri::kNo && seen.insert(target).second) {
-        reached.push_back({target, head});
-        queue.emplace(wanting(target), static_cast<uint32_t>(reached.size() - 1));
-      }
-    }
-  }
-  for (const Reached& r : reached) exprs_[r.id].nonempty = Tri::kNo;
-  return false;
-}
-
 const Hash128& ExpressionPool::content_hash(ExprId root) {
   // Post-order with an explicit stack: an expression may be deep.
   std::vector<ExprId> stack{root};
@@ -664,11 +471,54 @@ const Hash128& ExpressionPool::content_hash(ExprId root) {
   return hashes_[root];
 }
 
+// How many of the strings of a set of literals, between two fixed texts, match; nothing for any other expression.
+std::optional<uint64_t> ExpressionPool::num_literals(ExprId root) {
+  const std::vector<ExprId> conjuncts = exprs_[root].kind == Kind::kIntersect
+                                            ? std::vector<ExprId>(parts(exprs_[root]).begin(), parts(exprs_[root]).end())
+                                            : std::vector<ExprId>{root};
+  for (const ExprId conjunct : conjuncts) {
+    std::string before, after;
+    std::optional<Expr> literals;
+    bool is_listed = true;
+    for (ExprId at = conjunct; is_listed; at = exprs_[at].b) {
+      const Expr& e = exprs_[at];
+      const Expr& part = e.kind == Kind::kConcat ? exprs_[e.a] : e;
+      if (part.kind == Kind::kLiterals && !literals) {
+        literals = part;
+      } else if (part.kind == Kind::kClass && sets_[part.a].count() == 1) {
+        sets_[part.a].for_each([&](uint8_t byte) { (literals ? after : before).push_back(static_cast<char>(byte)); });
+      } else {
+        is_listed = false;
+      }
+      if (e.kind != Kind::kConcat) break;
+    }
+    if (!is_listed || !literals) continue;
+    uint64_t count = 0;
+    for (uint32_t i = literals->b; i < literals->c; ++i) {
+      work_.tick();
+      const std::string text = before + (*literal_sets_[literals->a])[i].substr(literals->d) + after;
+      const auto matches = [&](ExprId e) {
+        for (size_t at = 0; at < text.size() && e != kEmpty; ++at) e = step(e, static_cast<uint8_t>(text[at]));
+        return nullable(e);
+      };
+      const auto can_come = [&](char c) { return alphabet_.contains(static_cast<uint8_t>(c)); };
+      count += std::all_of(text.begin(), text.end(), can_come) &&
+               std::all_of(conjuncts.begin(), conjuncts.end(), [&](ExprId e) { return e == conjunct || matches(e); });
+    }
+    return count;
+  }
+  return std::nullopt;
+}
+
 uint64_t ExpressionPool::num_strings(ExprId root) {
   // Depth-first over the states; a state met again on the present path is a cycle of live states: without end.
   if (string_counts_.size() < exprs_.size()) string_counts_.resize(exprs_.size(), 0);
   if (root < string_counts_.size() && string_counts_[root] != 0) return string_counts_[root];
   if (!is_nonempty(root)) return 0;
+  if (const std::optional<uint64_t> count = num_literals(root)) {
+    if (string_counts_.size() < exprs_.size()) string_counts_.resize(exprs_.size(), 0);
+    return string_counts_[root] = *count;
+  }
   struct Visit {
     ExprId id;
     uint32_t next_byte;

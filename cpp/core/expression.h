@@ -7,9 +7,12 @@
 // Not thread-safe: the owner (Automaton) holds a lock.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -140,16 +143,38 @@ class ExpressionPool {
   ExprId alternate(std::vector<ExprId> parts);
   ExprId intersect(std::vector<ExprId> parts);
   ExprId complement(ExprId part);
+  bool is_loop(ExprId e) const { return exprs_[e].kind == Kind::kRepeat && exprs_[e].b == 0 && exprs_[e].c == kNone; }
+  bool is_unit(ExprId e, ExprId loop) const;
+  bool are_units(std::string_view text, ExprId loop) const;
+  bool is_within(ExprId e, ExprId loop);
   ExprId literals(uint32_t set, uint32_t first, uint32_t last, uint32_t depth);
   ExprId automaton(uint32_t index, uint32_t state);
   ExprId n_ary(Kind kind, const std::vector<ExprId>& parts);
   std::span<const ExprId> parts(const Expr& e) const { return {parts_.data() + e.a, e.b}; }
 
+  // ---- derivatives and the search for a match (expression_derivative.cpp) ----
+
+  using PartitionId = uint32_t;
+  struct Partition {  // of the bytes
+    std::array<uint8_t, 256> classes{};
+    uint32_t size = 0;
+  };
+  struct Derivatives {
+    PartitionId partition = 0;    // bytes of one class have the same derivative
+    std::vector<ExprId> targets;  // by class; kNone: not yet known
+  };
+  PartitionId intern_partition(const std::array<uint16_t, 256>& classes);
+  PartitionId common_partition(PartitionId a, PartitionId b);
+  Derivatives& kept(ExprId e);
+  ExprId kept_derivative(ExprId e, uint8_t byte);
+  // Of a part: kept where it has conjuncts in it.
+  ExprId part_derivative(ExprId e, uint8_t byte) { return exprs_[e].positive ? derivative(e, byte) : kept_derivative(e, byte); }
   ExprId derivative(ExprId e, uint8_t byte);
   const ExprId* build_row(ExprId e);
   // Splits `classes` (class number of each byte) so that bytes of one class have the same derivative of e.
   void refine(ExprId e, std::array<uint16_t, 256>& classes, uint32_t& num_classes);
   static void split(const ByteSet& set, std::array<uint16_t, 256>& classes, uint32_t& num_classes);
+  static void split(const Partition& by, std::array<uint16_t, 256>& classes, uint32_t& num_classes);
   struct Counter {  // P C{lo,hi} as a term: kEmpty units if it is none
     ExprId unit = kEmpty;
     bool in_run = false;  // there is no P
@@ -167,7 +192,10 @@ class ExpressionPool {
   bool includes(ExprId e, ExprId part) const;
   GroupSet prependable(ExprId e);
   bool is_plainly_finite(ExprId e) const;
+  std::optional<uint64_t> num_literals(ExprId e);
   bool search_nonempty(ExprId e);
+  uint32_t need(ExprId e);
+  uint32_t automaton_distance(uint32_t index, uint32_t state);
   void check_size() const;
 
   ByteSet alphabet_;
@@ -175,11 +203,18 @@ class ExpressionPool {
   uint32_t max_states_;
   Work& work_;
   std::vector<Expr> exprs_;
-  std::vector<std::unique_ptr<Row>> rows_;  // parallel to exprs_
-  std::vector<Hash128> hashes_;             // parallel to exprs_, valid where has_hash
+  std::vector<std::unique_ptr<Row>> rows_;                 // parallel to exprs_
+  std::vector<std::unique_ptr<Derivatives>> derivatives_;  // by expression, grown on demand
+  std::vector<Partition> partitions_;
+  HashIndex partition_index_;
+  std::unordered_map<uint64_t, PartitionId> common_partitions_;
+  std::vector<uint32_t> needs_;                             // the same
+  std::vector<std::vector<uint32_t>> automaton_distances_;  // the same, by automaton
+  std::vector<Hash128> hashes_;                             // parallel to exprs_, valid where has_hash
   std::vector<ExprId> parts_;
   std::vector<ByteSet> sets_;
   HashIndex set_index_;
+  std::unordered_map<uint64_t, bool> within_;  // by (expression, loop)
   HashIndex index_;
   std::vector<const std::vector<std::string>*> literal_sets_;
   std::vector<const std::vector<Regex::State>*> automata_;

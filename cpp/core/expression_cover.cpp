@@ -154,12 +154,13 @@ GroupSet ExpressionPool::form_cover(ExprId id) {
     case Kind::kAlternate:
       for (uint32_t i = 0; i < e.b; ++i) {
         const ExprId part = parts_[e.a + i];
-        if (is_nonempty(part)) groups = better(groups, form_cover(part));
+        const GroupSet found = better(groups, form_cover(part));
+        if (found != groups && is_nonempty(part)) groups = found;
       }
       break;
     case Kind::kRepeat:
       groups = prependable(id);
-      if (is_nonempty(e.a)) groups = better(groups, form_cover(e.a));
+      if (const GroupSet found = better(groups, form_cover(e.a)); found != groups && is_nonempty(e.a)) groups = found;
       break;
     case Kind::kIntersect: {
       // What can always go on, less finitely many texts, is never empty.

@@ -6,11 +6,14 @@ rules (`JsonOptions.escapes`).
 
 from __future__ import annotations
 
+from functools import reduce
+
 from grammar_decode.errors import PatternError, SchemaError, UnsupportedSchema
 from grammar_decode.ir.nodes import RegexId
 from grammar_decode.json_schema.claims import Format, Length, Pattern, Text
 from grammar_decode.json_schema.formats import format_body, has_format, length_of
 from grammar_decode.json_schema.formula import FALSE, TRUE, And, Formula, Formulas, Or
+from grammar_decode.json_schema.lengths import EVERY_LENGTH, Lengths, both, either
 from grammar_decode.json_schema.matching import matches
 from grammar_decode.json_schema.patterns import length_range, with_length
 from grammar_decode.json_schema.read import Reader
@@ -97,25 +100,35 @@ class Strings:
             return not texts
         if isinstance(self.formulas.records[formula], Or):
             return all(self.is_empty(branch) for branch in self.formulas.branches(formula))
-        low, high = self._length(formula)
-        return high is not None and high < low
+        return not self._possible_lengths(formula)
 
-    def _length(self, formula: Formula) -> tuple[int, int | None]:
-        """Bounds of the lengths, patterns included."""
-        low, high = 0, None
+    def _possible_lengths(self, formula: Formula) -> Lengths:
+        """What lengths, patterns and formats leave; some of them may still have no string."""
+        lengths = EVERY_LENGTH
         for part in self.formulas.conjuncts(formula):
             record = self.formulas.records[part]
-            if isinstance(record, Length):
-                least, most = record.minimum, record.maximum
-            elif isinstance(record, Pattern) and record.positive:
-                least, most = self._pattern_length(record.pattern)
-            elif isinstance(record, Format) and record.positive:
-                least, most = length_of(record.name)
+            if isinstance(record, Pattern):
+                said: Lengths | None = (self._pattern_length(record.pattern),) if record.positive else None
+            elif isinstance(record, Format):
+                said = (length_of(record.name),) if record.positive else None
             else:
-                continue
-            low = max(low, least)
-            high = most if high is None else high if most is None else min(high, most)
-        return low, high
+                said = self._lengths(part)
+            if said is not None:
+                lengths = both(lengths, said)
+        return lengths
+
+    def _lengths(self, formula: Formula) -> Lengths | None:
+        """The lengths that a formula admits which speaks of nothing else; None for any other."""
+        record = self.formulas.records[formula]
+        if isinstance(record, Length):
+            return ((record.minimum, record.maximum),)
+        if not isinstance(record, (And, Or)):
+            return None
+        said = [self._lengths(part) for part in record.parts]
+        if None in said:
+            return None
+        sets = [lengths for lengths in said if lengths is not None]
+        return either(sets) if isinstance(record, Or) else reduce(both, sets)
 
     def _pattern_length(self, pattern: str) -> tuple[int, int | None]:
         try:
@@ -139,17 +152,19 @@ class Strings:
         texts = self.finite(formula)
         if texts is not None:
             return exact.texts([text for text in texts if is_text(text)])
-        if isinstance(self.formulas.records[formula], Or):
+        lengths = self._lengths(formula)
+        if lengths is None and isinstance(self.formulas.records[formula], Or):
             return self.builder.alternate(*[self.body(branch, key=key) for branch in self.formulas.branches(formula)])
-        low, high = 0, None
+        lengths = EVERY_LENGTH
         patterns: list[Pattern] = []
+        formats: list[tuple[int, int | None]] = []
         others: list[RegexId] = []
         decided = shaped = False
         for part in self.formulas.conjuncts(formula):
             record = self.formulas.records[part]
-            if isinstance(record, Length):
-                low = max(low, record.minimum)
-                high = record.maximum if high is None else high if record.maximum is None else min(high, record.maximum)
+            said = self._lengths(part)
+            if said is not None:
+                lengths = both(lengths, said)
             elif isinstance(record, Pattern) and record.positive:
                 patterns.append(record)
             elif isinstance(record, Pattern):
@@ -166,12 +181,17 @@ class Strings:
                 decided = True
                 if record.positive:
                     shaped = True
-                    least, most = length_of(record.name)
-                    # A length that the format has anyway is not counted.
-                    low = 0 if low <= least else low
-                    high = None if high is not None and most is not None and most <= high else high
-        if high is not None and high < low:
+                    formats.append(length_of(record.name))
+        if not lengths:
             return self.builder.empty
+        if len(lengths) > 1:
+            characters = (exact if decided or patterns or key else self.free).charset(ALL)
+            others.append(self.builder.alternate(*[self.builder.repeat(characters, *interval) for interval in lengths]))
+            lengths = EVERY_LENGTH
+        low, high = lengths[0]
+        for least, most in formats:  # a length that the format has anyway is not counted
+            low = 0 if low <= least else low
+            high = None if high is not None and most is not None and most <= high else high
         if not patterns:
             if (decided and not shaped) or not others or low or high is not None:
                 spelling = exact if decided or key else self.free
