@@ -208,20 +208,61 @@ class Compilation {
         root_(root),
         regexes_(&setting.seed) {}
 
-  nb::bytes run() {
-    const Literal literal = literal_of(root_, 0, true);
-    const NodeId root = node(literal);
-    while (!queue_.empty()) {
-      const Waiting waiting = queue_.back();
-      queue_.pop_back();
-      if (waiting.type == kArray) {
-        define_array(waiting.node, waiting.schema);
-      } else {
-        define_object(waiting.node, waiting.schema);
-      }
+  // The whole document; nothing if it is no everyday one.
+  std::optional<nb::bytes> compile() {
+    forget_nodes();
+    try {
+      const NodeId root = node(literal_of(root_, 0, true));
+      define_all();
+      if (root != kNoNode) return encoded(root);
+    } catch (const NotEveryday&) {
     }
-    if (root == kNoNode) throw NotEveryday{};
-    return encoded(root);
+    forget_nodes();
+    return std::nullopt;
+  }
+
+  // The node of a schema of the document; nothing if it, or a schema that it leads to, is no everyday one, kNoNode if no value
+  // satisfies it. `depth`: how many schemas it stands in. Throws NotEveryday where that was seen too late, and what was made is of no use.
+  std::optional<NodeId> part(const nb::object& schema, uint32_t depth) {
+    Literal literal = kNever;
+    try {
+      literal = literal_of(schema, depth, schema.is(root_));
+    } catch (const NotEveryday&) {
+      return std::nullopt;
+    }
+    if (!is_closed(literal)) return std::nullopt;
+    const NodeId made = node(literal);
+    define_all();
+    return made;
+  }
+
+  // What was made, to stand behind other expressions and nodes: the number of expressions, their words and blob, and the same of nodes.
+  nb::tuple appended(uint32_t first_regex, NodeId first_node) {
+    const auto bytes = [](const auto& data) {
+      return nb::bytes(reinterpret_cast<const char*>(data.data()), data.size() * sizeof(data[0]));
+    };
+    const uint32_t num_base = setting_.seed.size();
+    std::vector<uint32_t> moved = words_;
+    for (const size_t at : node_references_) moved[at] += first_node;
+    for (const size_t at : regex_references_) moved[at] += moved[at] < num_base ? 0 : first_regex - num_base;
+    std::vector<uint32_t> words;
+    std::string blob;
+    for (const NodeWords& node : nodes_) {
+      words.insert(words.end(), moved.begin() + node.begin, moved.begin() + node.end);
+      blob.append(blob_, node.blob_begin, node.blob_end - node.blob_begin);
+    }
+    return nb::make_tuple(regexes_.size() - num_base, bytes(regexes_.words_from(first_regex)), bytes(regexes_.blob()),
+                          nodes_.size(), bytes(words), bytes(blob));
+  }
+
+  // By node: the schema object that it was made of, or None.
+  nb::list schemas_of_nodes() const {
+    nb::list result;
+    for (const NodeWords& node : nodes_) {
+      const bool is_known = node.schema >= kFirstSchema && node.schema < kFree;
+      result.append(is_known ? schemas_[node.schema - kFirstSchema].value : nb::none());
+    }
+    return result;
   }
 
  private:
@@ -232,12 +273,15 @@ class Compilation {
   };
   struct NodeWords {
     uint32_t begin = 0, end = 0, blob_begin = 0, blob_end = 0;
+    Literal schema = kFree;
   };
+  enum class Closed : uint8_t { kUnknown, kNo, kYes };
   struct Schema {
     nb::object value;
     uint32_t depth = 0;
     bool is_read = false;
     Reading reading;
+    Closed closed = Closed::kUnknown;
   };
 
   // Schemas inside each other that look at one value: twice as many are less than Limits.max_depth. What refers to itself has more.
@@ -251,13 +295,13 @@ class Compilation {
     if (value.ptr() == Py_False) return kNever;
     if (!PyDict_CheckExact(value.ptr())) throw NotEveryday{};
     if (PyDict_Size(value.ptr()) == 0) return kAlways;
-    const auto [known, is_new] = numbers_.try_emplace(value.ptr(), static_cast<Literal>(schemas_.size()) + kFirstSchema);
-    if (is_new) {
-      if (!is_root) check_no_resource(value);
-      if (depth > setting_.max_nesting) throw NotEveryday{};
-      schemas_.push_back({nb::borrow(value), depth, false, {}});
-    }
-    return known->second;
+    if (const auto known = numbers_.find(value.ptr()); known != numbers_.end()) return known->second;
+    if (!is_root) check_no_resource(value);
+    if (depth > setting_.max_nesting) throw NotEveryday{};
+    const auto literal = static_cast<Literal>(schemas_.size()) + kFirstSchema;
+    schemas_.push_back({nb::borrow(value), depth, false, {}, Closed::kUnknown});
+    numbers_.emplace(value.ptr(), literal);
+    return literal;
   }
 
   PyObject* get(nb::handle dict, nb::handle key) {
@@ -572,7 +616,114 @@ class Compilation {
     }
   }
 
+  // ---- which schemas are everyday ones, and lead to no others ----
+
+  // Whether the schema by itself is one; `next`: where it leads to.
+  bool leads_to(Literal literal, std::vector<Literal>& next) {
+    try {
+      const Reading& reading = read(literal);
+      if (reading.alias != kNoLiteral) {
+        next.push_back(reading.alias);
+        return true;
+      }
+      for (uint32_t type = kNull; type <= kObject; type <<= 1) {
+        if ((reading.types & type) != 0) source(literal, type, 0);
+      }
+      if (reading.branches.empty()) {
+        if ((reading.types & kObject) != 0) check_object(reading);
+        if ((reading.types & kArray) != 0) check_array(reading);
+      }
+      for (const auto& [name, value] : reading.members) next.push_back(value);
+      next.insert(next.end(), {reading.others, reading.items});
+      next.insert(next.end(), reading.branches.begin(), reading.branches.end());
+      return true;
+    } catch (const NotEveryday&) {
+      return false;
+    }
+  }
+
+  // Decided at once for all that is reached from it, so each schema is looked at once.
+  bool is_closed(Literal start) {
+    const auto is_schema = [](Literal literal) { return literal >= kFirstSchema && literal < kFree; };
+    const auto closed = [&](Literal literal) -> Closed& { return schemas_[literal - kFirstSchema].closed; };
+    if (!is_schema(start)) return true;
+    if (closed(start) != Closed::kUnknown) return closed(start) == Closed::kYes;
+    std::vector<Literal> reached{start}, open, next;
+    std::unordered_set<Literal> seen{start};
+    std::unordered_map<Literal, std::vector<Literal>> from;
+    for (size_t i = 0; i < reached.size(); ++i) {
+      const Literal at = reached[i];
+      next.clear();
+      bool is_open = !leads_to(at, next);
+      for (const Literal to : next) {
+        if (!is_schema(to) || closed(to) == Closed::kYes) continue;
+        if (closed(to) == Closed::kNo) {
+          is_open = true;
+          break;
+        }
+        from[to].push_back(at);
+        if (seen.insert(to).second) reached.push_back(to);
+      }
+      if (is_open) open.push_back(at);
+    }
+    for (const Literal literal : open) closed(literal) = Closed::kNo;
+    while (!open.empty()) {
+      const Literal literal = open.back();
+      open.pop_back();
+      for (const Literal before : from[literal]) {
+        if (closed(before) == Closed::kUnknown) {
+          closed(before) = Closed::kNo;
+          open.push_back(before);
+        }
+      }
+    }
+    for (const Literal literal : reached) {
+      if (closed(literal) == Closed::kUnknown) closed(literal) = Closed::kYes;
+    }
+    return closed(start) == Closed::kYes;
+  }
+
+  static void check_object(const Reading& reading) {
+    if (!reading.has_others) return;
+    std::unordered_set<std::string_view> declared;
+    for (const auto& [name, value] : reading.members) declared.insert(name);
+    for (const std::string& name : reading.required) {
+      if (!declared.contains(name)) throw NotEveryday{};  // two things are said of it
+    }
+  }
+
+  static void check_array(const Reading& reading) {
+    if (reading.max_items < reading.min_items || reading.max_items == 0) throw NotEveryday{};
+  }
+
   // ---- nodes ----
+
+  void define_all() {
+    while (!queue_.empty()) {
+      const Waiting waiting = queue_.back();
+      queue_.pop_back();
+      nodes_[waiting.node].schema = waiting.schema;
+      if (waiting.type == kArray) {
+        define_array(waiting.node, waiting.schema);
+      } else {
+        define_object(waiting.node, waiting.schema);
+      }
+    }
+  }
+
+  void forget_nodes() {
+    regexes_ = gd::RegexTable(&setting_.seed);
+    nodes_by_literal_.clear();
+    nodes_by_reading_.clear();
+    containers_.clear();
+    terminals_.clear();
+    queue_.clear();
+    nodes_.clear();
+    words_.clear();
+    blob_.clear();
+    node_references_.clear();
+    regex_references_.clear();
+  }
 
   // Behind references. `depth`: how many schemas look at the value so far.
   Literal target_of(Literal literal, uint32_t& depth) {
@@ -680,7 +831,7 @@ class Compilation {
     begin(choice);
     words_.push_back(gd::Node::kChoice);
     words_.push_back(static_cast<uint32_t>(nodes.size()));
-    words_.insert(words_.end(), nodes.begin(), nodes.end());
+    for (const NodeId one : nodes) add_reference(one);
     end(choice);
     return choice;
   }
@@ -691,6 +842,7 @@ class Compilation {
       const NodeId id = reserve();
       begin(id);
       words_.push_back(gd::Node::kTerminal);
+      regex_references_.push_back(words_.size());
       words_.push_back(regex);
       end(id);
     }
@@ -724,12 +876,19 @@ class Compilation {
     if (node == kNoNode) {
       words_.push_back(0);
     } else {
-      words_.insert(words_.end(), {1, node, 0});
+      words_.push_back(1);
+      add_reference(node);
+      words_.push_back(0);
     }
+  }
+  void add_reference(NodeId node) {
+    node_references_.push_back(words_.size());
+    words_.push_back(node);
   }
 
   void define_object(NodeId id, Literal literal) {
     const Reading& reading = said_by(literal);
+    check_object(reading);
     std::vector<std::pair<std::string_view, Literal>> classes(reading.members.begin(), reading.members.end());
     std::vector<uint32_t> required_ids;
     if (!reading.required.empty()) {
@@ -741,7 +900,6 @@ class Compilation {
           required_ids.push_back(known->second);
           continue;
         }
-        if (reading.has_others) throw NotEveryday{};  // two things are said of it
         required_ids.push_back(static_cast<uint32_t>(classes.size()));
         classes.emplace_back(name, kFree);
       }
@@ -761,7 +919,7 @@ class Compilation {
       blob_.append(name);
     }
     words_.push_back(is_open ? 1 : 0);
-    if (is_open) words_.push_back(setting_.every_key);
+    if (is_open) words_.push_back(setting_.every_key);  // which every grammar begins with
     words_.push_back(static_cast<uint32_t>(required_ids.size()));
     words_.insert(words_.end(), required_ids.begin(), required_ids.end());
     words_.insert(words_.end(), {0, kNone});
@@ -773,7 +931,7 @@ class Compilation {
   void define_array(NodeId id, Literal literal) {
     const Reading& reading = said_by(literal);
     const uint32_t low = reading.min_items;
-    if (reading.max_items < low || reading.max_items == 0) throw NotEveryday{};
+    check_array(reading);
     const NodeId item = node(reading.items);
     if (item == kNoNode && low > 0) throw NotEveryday{};
     const uint32_t high = item == kNoNode ? kNone : reading.max_items;
@@ -925,6 +1083,7 @@ class Compilation {
   std::vector<NodeWords> nodes_;
   std::vector<uint32_t> words_;  // of all nodes, in the order in which they were defined
   std::string blob_;
+  std::vector<size_t> node_references_, regex_references_;  // places in words_
 };
 
 class Everyday {
@@ -955,13 +1114,8 @@ class Everyday {
     setting_.max_enum = max_enum;
   }
 
-  std::optional<nb::bytes> compile(const nb::object& schema, const nb::dict& keywords, const nb::str& id_keyword,
-                                   bool hides_siblings) {
-    try {
-      return Compilation(setting_, keywords, id_keyword, hides_siblings, schema).run();
-    } catch (const NotEveryday&) {
-      return std::nullopt;
-    }
+  Compilation begin(const nb::object& schema, const nb::dict& keywords, const nb::str& id_keyword, bool hides_siblings) {
+    return Compilation(setting_, keywords, id_keyword, hides_siblings, schema);
   }
 
  private:
@@ -977,6 +1131,25 @@ void bind_everyday(nb::module_& m) {
            nb::arg("beginning"), nb::arg("spacing"), nb::arg("spacing_blob"), nb::arg("seeds"), nb::arg("texts_are_literal"),
            nb::arg("types"), nb::arg("formats"), nb::arg("scalar"), nb::arg("max_nodes"), nb::arg("max_nesting"),
            nb::arg("max_alternatives"), nb::arg("max_enum"))
-      .def("compile", &Everyday::compile, nb::arg("schema"), nb::arg("keywords"), nb::arg("id_keyword"), nb::arg("hides_siblings"),
-           "The grammar, or None if the schema is not an everyday one.");
+      .def("begin", &Everyday::begin, nb::arg("schema"), nb::arg("keywords"), nb::arg("id_keyword"), nb::arg("hides_siblings"),
+           nb::keep_alive<0, 1>(), "The compilation of one document, of which nothing has happened.");
+  nb::class_<Compilation>(m, "EverydayDocument", "One document, of which all or some schemas are everyday ones. Not thread-safe.")
+      .def("compile", &Compilation::compile, "The grammar of the whole document, or None if it is no everyday one.")
+      .def(
+          "part",
+          [](Compilation& self, const nb::object& schema, uint32_t depth) -> int64_t {
+            try {
+              const std::optional<NodeId> node = self.part(schema, depth);
+              return !node ? -1 : *node == kNoNode ? -2 : int64_t{*node};
+            } catch (const NotEveryday&) {
+              return -3;
+            }
+          },
+          nb::arg("schema"), nb::arg("depth"),
+          "The node of a schema of the document; -1 if it, or one that it leads to, is no everyday one, -2 if no value satisfies "
+          "it, -3 if "
+          "all parts have become useless.")
+      .def("appended", &Compilation::appended, nb::arg("first_regex"), nb::arg("first_node"),
+           "The parts, to stand behind so many expressions and nodes: (expressions, words, blob, nodes, words, blob).")
+      .def("schemas_of_nodes", &Compilation::schemas_of_nodes, "By node of the parts: the schema it was made of, or None.");
 }

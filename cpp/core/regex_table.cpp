@@ -214,4 +214,26 @@ RegexId RegexTable::put(const EncodedRegexes& program) {
   return ids.back();
 }
 
+std::vector<uint32_t> RegexTable::words_from(RegexId first) const {
+  std::vector<uint32_t> moved = words_;
+  const uint32_t num_base = this->num_base();
+  const auto move = [&](size_t at) { moved[at] += moved[at] < num_base ? 0 : first - num_base; };
+  for (const Entry& entry : entries_) {
+    switch (words_[entry.begin]) {
+      case Regex::kConcatenation:
+      case Regex::kAlternation:
+      case Regex::kIntersection:
+        for (size_t at = entry.begin + 2; at < entry.end; ++at) move(at);
+        break;
+      case Regex::kRepetition:
+      case Regex::kComplement:
+        move(entry.begin + 1);
+        break;
+      default:
+        break;
+    }
+  }
+  return moved;
+}
+
 }  // namespace gd

@@ -38,6 +38,8 @@ class RegexTable {
   uint32_t size() const { return num_base() + static_cast<uint32_t>(entries_.size()); }
   // Its own, without those of the base.
   const std::vector<uint32_t>& words() const { return words_; }
+  // The same, where its first expression has another id than size() of the base.
+  std::vector<uint32_t> words_from(RegexId first) const;
   const std::string& blob() const { return blob_; }
 
  private:

@@ -83,14 +83,21 @@ class Everyday:
         max_alternatives: int,
         max_enum: int,
     ) -> None: ...
-    def compile(
+    def begin(
         self,
         schema: object,
         keywords: dict[str, int],
         id_keyword: str,
         hides_siblings: bool,
-    ) -> bytes | None:
-        """The grammar, or None if the schema is not an everyday one."""
+    ) -> EverydayDocument: ...
+
+class EverydayDocument:
+    """One document, of which all or some schemas are everyday ones. Not thread-safe."""
+
+    def compile(self) -> bytes | None: ...
+    def part(self, schema: object, depth: int) -> int: ...
+    def appended(self, first_regex: int, first_node: int) -> tuple[int, bytes, bytes, int, bytes, bytes]: ...
+    def schemas_of_nodes(self) -> list[object]: ...
 
 class Matcher:
     """The place of one sequence in its grammar."""

@@ -15,13 +15,15 @@ from typing import Any
 
 from grammar_decode import _core
 from grammar_decode.errors import GrammarDecodeError
-from grammar_decode.ir.encode import Beginning, spacing_words
+from grammar_decode.ir.encode import ELSEWHERE, Appended, Beginning, spacing_words
+from grammar_decode.ir.nodes import NodeId
 from grammar_decode.json_schema.claims import NUMBER, STRING
 from grammar_decode.json_schema.document import Document
 from grammar_decode.json_schema.formats import NUMBER_FORMATS, STRING_FORMATS, is_openapi
 from grammar_decode.json_schema.keywords import Dialect, dialect_of, keywords_of
 from grammar_decode.json_schema.lower import Lowering
 from grammar_decode.json_schema.options import JsonOptions
+from grammar_decode.json_schema.parts import NO_PART, NoPart, UselessParts
 from grammar_decode.json_schema.read import TYPE_BITS
 from grammar_decode.json_schema.seed import Seed
 from grammar_decode.limits import Limits, Work
@@ -59,17 +61,61 @@ _ACTIONS = {
 }
 
 
-def compile_everyday(schema: Any, options: JsonOptions, limits: Limits, work: Work | None = None) -> bytes | None:
-    """The grammar of an everyday schema in its byte format; None for any other schema, also for a wrong one."""
-    if type(schema) is not dict or options.key_order != "any" or (limits is not _LIMITS and limits != _LIMITS):
-        return None
-    uri = schema.get("$schema")
-    dialect = (dialect_of(uri) or Dialect.DEFAULT) if isinstance(uri, str) else Dialect.DEFAULT
-    if dialect.refusal:
-        return None
-    keywords = _keywords(dialect, options.openapi, options.formats == "strict")
-    _under_way.work = work  # all scalars share the time of the schema
-    return _compiler(options).compile(schema, keywords, dialect.id_keyword, dialect.reference_hides_siblings)
+class EverydayDocument:
+    """One document, of which all or some schemas are everyday ones. See `json_schema.parts.Parts`."""
+
+    def __init__(self, core: _core.EverydayDocument) -> None:
+        self._core = core
+
+    @classmethod
+    def of(cls, schema: Any, options: JsonOptions, limits: Limits, work: Work | None = None) -> EverydayDocument | None:
+        """None where no part of a document may be compiled this way."""
+        if type(schema) is not dict or options.key_order != "any" or (limits is not _LIMITS and limits != _LIMITS):
+            return None
+        uri = schema.get("$schema")
+        dialect = (dialect_of(uri) or Dialect.DEFAULT) if isinstance(uri, str) else Dialect.DEFAULT
+        if dialect.refusal:
+            return None
+        keywords = _keywords(dialect, options.openapi, options.formats == "strict")
+        _under_way.work = work  # all scalars share the time of the schema
+        core = _compiler(options).begin(schema, keywords, dialect.id_keyword, dialect.reference_hides_siblings)
+        return cls(core)
+
+    def compile(self) -> bytes | None:
+        """The whole document in the byte format; None if it is no everyday one, also if it is wrong."""
+        return self._core.compile()
+
+    def node(self, schema: Any, depth: int) -> NodeId | NoPart | None:
+        """The node of a schema of the document, with an id that is ELSEWHERE."""
+        found = self._core.part(schema, depth)
+        if found >= 0:
+            return ELSEWHERE + found
+        if found == _NO_VALUES:
+            return None
+        if found == _USELESS:
+            raise UselessParts
+        return NO_PART
+
+    def appended(self, first_regex: int, first_node: NodeId) -> Appended:
+        """All parts so far."""
+        return Appended(*self._core.appended(first_regex, first_node))
+
+    def locations(self, document: Any) -> tuple[str, ...]:
+        """By node of the parts, the location of its schema in the document that this was made of."""
+        known: dict[int, str] = {}
+        stack: list[tuple[str, Any]] = [("#", document)]
+        while stack:
+            location, value = stack.pop()
+            if isinstance(value, dict):
+                known.setdefault(id(value), location)
+                inner = ((key.replace("~", "~0").replace("/", "~1"), part) for key, part in value.items())
+                stack.extend((f"{location}/{key}", part) for key, part in inner)
+            elif isinstance(value, list):
+                stack.extend((f"{location}/{index}", part) for index, part in enumerate(value))
+        return tuple(known.get(id(schema), "") for schema in self._core.schemas_of_nodes())
+
+
+_NO_VALUES, _USELESS = -2, -3
 
 
 @cache

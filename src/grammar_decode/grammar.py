@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from grammar_decode import _core
 from grammar_decode.cache import Cache, content_of, value_of
 from grammar_decode.errors import SchemaError, SchemaTooComplex, SerializationError, UnsatisfiableSchema
-from grammar_decode.everyday import compile_everyday
+from grammar_decode.everyday import EverydayDocument
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.encode import decode, encode
 from grammar_decode.json_schema.compile import compile_encoded, compile_schema, location_of_node
@@ -241,17 +241,22 @@ def _compiled(
     work = Work(limits)
     # The schema may be changed before somebody else asks for the report.
     told = partial(_told, (schema, resources) if content is None else content, options, limits)
-    encoded = None if resources else compile_everyday(schema, options, limits, work)
+    document = None if resources else EverydayDocument.of(schema, options, limits, work)
+    encoded = None if document is None else document.compile()
     if encoded is not None:
         grammar = Grammar(encoded, Report(lambda: told()[1]), lambda: told()[0].origins, limits, options)
     else:
         try:
-            compiled = compile_encoded(schema, options, resources, limits, work)
+            compiled = compile_encoded(schema, options, resources, limits, work, document)
         except (AttributeError, TypeError):
             _find_foreign(schema)  # what json.loads never makes; not looked for in every schema
             raise
-        report = compiled.report if content is None else Report(lambda: told()[1])
-        grammar = Grammar(compiled.encoded, report, compiled.origins, limits, options)
+        is_whole = content is None and not compiled.num_parts
+        report = compiled.report if is_whole else Report(lambda: told()[1])
+        origins: tuple[str, ...] | Callable[[], tuple[str, ...]] = compiled.origins
+        if compiled.num_parts:
+            origins = partial(_origins, schema if content is None else content, options, limits)
+        grammar = Grammar(compiled.encoded, report, origins, limits, options)
     grammar._schema = (schema, resources) if content is None else content
     try:
         is_empty = grammar._core_grammar.is_empty(work.seconds_left())
@@ -260,7 +265,8 @@ def _compiled(
             raise work.too_long().at("#") from None
         location = "#"
         if error.node is not None:
-            location = location_of_node(error.node, schema, options, resources, limits)
+            parts = None if resources else EverydayDocument.of(schema, options, limits)
+            location = location_of_node(error.node, schema, options, resources, limits, parts)
         raise error.at(location) from None
     if is_empty:
         raise UnsatisfiableSchema(
@@ -275,6 +281,16 @@ def _told(content: bytes | tuple[Any, Any], options: JsonOptions, limits: Limits
     """What was said of the schema, where somebody asks after all: it compiles again."""
     schema, resources = value_of(content) if isinstance(content, bytes) else content
     return compile_schema(schema, options, resources, limits)
+
+
+def _origins(content: Any, options: JsonOptions, limits: Limits) -> tuple[str, ...]:
+    """The location of each node, where parts of the schema were compiled apart. It compiles again."""
+    schema = value_of(content)[0] if isinstance(content, bytes) else content
+    document = EverydayDocument.of(schema, options, limits)
+    compiled = compile_encoded(schema, options, None, limits, parts=document)
+    if document is None or not compiled.num_parts:
+        return compiled.origins
+    return compiled.origins[: -compiled.num_parts] + document.locations(schema)
 
 
 def _checked(name: str, value: T | None, expected: type[T]) -> T | None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from grammar_decode import JsonOptions, Limits, SchemaError, SchemaTooComplex, compile_json_schema
 from grammar_decode.errors import GrammarDecodeError
-from grammar_decode.everyday import compile_everyday
+from grammar_decode.everyday import EverydayDocument
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.encode import decode
 from grammar_decode.json_schema import compile_schema
@@ -28,6 +28,11 @@ OPTIONS = [
     JsonOptions(numbers="any", escapes="any", formats="ignore", whitespace="any"),
     JsonOptions(openapi=True, escapes="canonical", whitespace="spaced"),
 ]
+
+
+def compile_everyday(schema: Any, options: JsonOptions, limits: Limits) -> bytes | None:
+    document = EverydayDocument.of(schema, options, limits)
+    return None if document is None else document.compile()
 
 
 def told(grammar: ir.Grammar) -> tuple[Any, ...]:

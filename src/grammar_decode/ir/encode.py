@@ -29,10 +29,15 @@ MEMBER, SOME, MOST, HAS, LACKS, COUNT_MIN, COUNT_MAX = range(7)
 FALSE, TRUE, CLAIM, AND, OR = range(5)
 
 
+#: Ids from here on are nodes of :class:`Appended`.
+ELSEWHERE = 1 << 32
+
+
 class _Writer:
-    def __init__(self) -> None:
+    def __init__(self, first_appended: int = 0) -> None:
         self.words: list[int] = []
         self.blob = bytearray()
+        self.moved = first_appended - ELSEWHERE  # what is added to an id of an appended node
 
     def bound(self, value: int | None) -> None:
         self.words.append(NONE if value is None else min(value, NONE))
@@ -129,8 +134,8 @@ class _Writer:
         for picks in values:
             words.append(len(picks))
             for pick in picks:
-                claims = pick.claims
-                words += (pick.node, len(claims), *claims)
+                claims, node = pick.claims, pick.node
+                words += (node if node < ELSEWHERE else node + self.moved, len(claims), *claims)
 
     def node(self, n: ir.Node) -> None:
         if isinstance(n, ir.Terminal):
@@ -138,7 +143,7 @@ class _Writer:
             return
         if isinstance(n, (ir.Choice, ir.Chain)):
             self.words.append(CHOICE if isinstance(n, ir.Choice) else CHAIN)
-            self.ids(n.nodes)
+            self.ids(tuple([node if node < ELSEWHERE else node + self.moved for node in n.nodes]))
             return
         if isinstance(n, ir.Members):
             self.words.extend((MEMBERS, len(n.names)))
@@ -177,6 +182,20 @@ class Beginning(NamedTuple):
 NOTHING = Beginning(0, b"", b"")
 
 
+class Appended(NamedTuple):
+    """Expressions and nodes that were encoded elsewhere, to stand behind a grammar's own."""
+
+    num_regexes: int
+    regex_words: bytes
+    regex_blob: bytes
+    num_nodes: int
+    node_words: bytes
+    node_blob: bytes
+
+
+NOTHING_APPENDED = Appended(0, b"", b"", 0, b"", b"")
+
+
 def spacing_words(spacing: ir.Spacing) -> tuple[bytes, bytes]:
     """The words that a grammar begins with, and their part of the blob."""
     w = _Writer()
@@ -184,23 +203,36 @@ def spacing_words(spacing: ir.Spacing) -> tuple[bytes, bytes]:
     return _packed(w.words), bytes(w.blob)
 
 
-def encode(grammar: ir.Grammar, beginning: Beginning = NOTHING) -> bytes:
+def encode(grammar: ir.Grammar, beginning: Beginning = NOTHING, appended: Appended = NOTHING_APPENDED) -> bytes:
     """The tables, root and spacing as bytes; origins are not part of it (the kernel has no use for them).
 
-    ``beginning``: the encoded form of the first expressions, where the caller has it.
+    ``beginning``: the encoded form of the first expressions, where the caller has it. ``appended``: what stands behind
+    the grammar's own expressions and nodes.
     """
-    w = _Writer()
+    w = _Writer(len(grammar.nodes))
     w.spacing(grammar.spacing)
-    w.words.append(len(grammar.regexes))
+    w.words.append(len(grammar.regexes) + appended.num_regexes)
     before, w.words = _packed(w.words), []
     w.blob += beginning.blob
     for regex in grammar.regexes[beginning.num_regexes :]:
         w.regex(regex)
-    w.words.append(len(grammar.nodes))
+    regexes, w.words = _packed(w.words), []
+    w.blob += appended.regex_blob
+    w.words.append(len(grammar.nodes) + appended.num_nodes)
     for node in grammar.nodes:
         w.node(node)
-    w.words.append(grammar.root)
-    words = b"".join((before, beginning.words, _packed(w.words)))
+    w.blob += appended.node_blob
+    words = b"".join(
+        (
+            before,
+            beginning.words,
+            regexes,
+            appended.regex_words,
+            _packed(w.words),
+            appended.node_words,
+            _packed([grammar.root]),
+        )
+    )
     return b"".join((MAGIC, struct.pack("<3I", VERSION, len(words) // 4, len(w.blob)), words, w.blob))
 
 

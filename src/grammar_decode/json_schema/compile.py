@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from grammar_decode.errors import SchemaTooComplex, UnsatisfiableSchema
-from grammar_decode.ir.encode import encode
+from grammar_decode.ir.encode import NOTHING_APPENDED, encode
 from grammar_decode.ir.nodes import Grammar, NodeId
 from grammar_decode.json_schema.document import Document, NeedsDynamicScope, parse_json
 from grammar_decode.json_schema.lower import Lowering
 from grammar_decode.json_schema.options import JsonOptions
+from grammar_decode.json_schema.parts import Parts, UselessParts
 from grammar_decode.json_schema.report import Report, Reporter
 from grammar_decode.limits import Limits, Work
 
@@ -19,11 +20,15 @@ _LIMITS = Limits()
 
 
 class Compiled(NamedTuple):
-    """A grammar in its byte format, the schema location of each node, and what became of each keyword."""
+    """A grammar in its byte format, the schema location of each node, and what became of each keyword.
+
+    Of ``num_parts`` nodes at the end the location is not looked up, and then the report is not complete.
+    """
 
     encoded: bytes
     origins: tuple[str, ...]
     report: Report
+    num_parts: int = 0
 
 
 def compile_schema(
@@ -49,12 +54,24 @@ def compile_encoded(
     resources: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
     work: Work | None = None,
+    parts: Parts | None = None,
 ) -> Compiled:
-    """The same in the byte format of the IR, which is made faster where the grammar itself is not needed."""
-    lowering, grammar, report = _compiled(schema, options, resources, limits, work)
-    encoded = encode(grammar, lowering.seed.beginning)
+    """The same in the byte format of the IR, which is made faster where the grammar itself is not needed.
+
+    ``parts``: who compiles some of the schemas.
+    """
+    try:
+        lowering, grammar, report = _compiled(schema, options, resources, limits, work, parts)
+    except UselessParts:
+        return compile_encoded(schema, options, resources, limits, work)
+    appended = NOTHING_APPENDED if parts is None else parts.appended(len(grammar.regexes), len(grammar.nodes))
+    if len(grammar.nodes) + appended.num_nodes > lowering.limits.max_nodes:
+        lowering.dismantle()
+        return compile_encoded(schema, options, resources, limits, work)  # refuses, and says where
+    encoded = encode(grammar, lowering.seed.beginning, appended)
     lowering.dismantle()
-    return Compiled(encoded, grammar.origins, report)
+    origins = grammar.origins + ("",) * appended.num_nodes
+    return Compiled(encoded, origins, report, appended.num_nodes)
 
 
 def location_of_node(
@@ -63,10 +80,14 @@ def location_of_node(
     options: JsonOptions | None = None,
     resources: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
+    parts: Parts | None = None,
 ) -> str:
     """Where the schema of a node of the grammar stands. It compiles again: for messages only."""
-    lowering, _, _ = _compiled(schema, options, resources, limits)
-    location = lowering.location_of(node)
+    lowering, grammar, _ = _compiled(schema, options, resources, limits, parts=parts)
+    if parts is not None and node is not None and node >= len(grammar.nodes):
+        location = parts.locations(schema)[node - len(grammar.nodes)] or "#"
+    else:
+        location = lowering.location_of(node)
     lowering.dismantle()
     return location
 
@@ -77,13 +98,14 @@ def _compiled(
     resources: Mapping[str, Any] | None,
     limits: Limits | None,
     work: Work | None = None,
+    parts: Parts | None = None,
 ) -> tuple[Lowering, Grammar, Report]:
     options = options or _OPTIONS
     limits = limits or _LIMITS
     if isinstance(schema, (str, bytes)):
         schema = parse_json(schema)
     try:
-        lowering, root = _lowered(schema, options, resources, limits, work or Work(limits))
+        lowering, root = _lowered(schema, options, resources, limits, work or Work(limits), parts)
     except RecursionError:
         raise SchemaTooComplex("the schema is nested too deeply", limit="max_depth", location="#") from None
     except SchemaTooComplex as error:
@@ -97,11 +119,16 @@ def _compiled(
 
 
 def _lowered(
-    schema: Any, options: JsonOptions, resources: Mapping[str, Any] | None, limits: Limits, work: Work
+    schema: Any,
+    options: JsonOptions,
+    resources: Mapping[str, Any] | None,
+    limits: Limits,
+    work: Work,
+    parts: Parts | None,
 ) -> tuple[Lowering, NodeId | None]:
     for dynamic in (False, True):
         document = Document(schema, resources, dynamic=dynamic, max_nesting=limits.max_nesting)
-        lowering = Lowering(document, options, limits, work)
+        lowering = Lowering(document, options, limits, work, None if dynamic else parts)
         try:
             return lowering, lowering.root()
         except NeedsDynamicScope:

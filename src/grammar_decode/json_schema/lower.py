@@ -31,6 +31,7 @@ from grammar_decode.json_schema.formula import FALSE, Formula, Formulas
 from grammar_decode.json_schema.objects import Objects
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.json_schema.orders import Orders
+from grammar_decode.json_schema.parts import NoPart, Parts
 from grammar_decode.json_schema.read import Expression, Reader
 from grammar_decode.json_schema.scalars import Numbers, truths
 from grammar_decode.json_schema.seed import Seed
@@ -45,13 +46,21 @@ _BOOLEANS = ((), (b"false",), (b"true",), (b"false", b"true"))
 class Lowering:
     """One compilation: document in, nodes of the builder out."""
 
-    def __init__(self, document: Document, options: JsonOptions, limits: Limits, work: Work | None = None) -> None:
+    def __init__(
+        self,
+        document: Document,
+        options: JsonOptions,
+        limits: Limits,
+        work: Work | None = None,
+        parts: Parts | None = None,
+    ) -> None:
         self.seed = seed = Seed.planted(options.escapes, options.numbers, options.spacing)
         self.document = document
         self.builder = seed.builder
         self.work = work or Work(limits)
         self.builder.watch = self.work
         self.limits = limits
+        self.parts = parts
         self.formulas = Formulas(self.work)
         self.reader = Reader(document, self.formulas, options, limits)
         self.strings = Strings(seed, self.formulas, self.reader)
@@ -86,7 +95,8 @@ class Lowering:
     def location_of(self, node: ir.NodeId | None) -> str:
         """Where the first of the schemas stands whose values a node reads; the root where none is known."""
         for literals, made in self._nodes.items():
-            choice = self.builder.nodes[made] if made is not None else None
+            is_own = made is not None and made < len(self.builder.nodes)
+            choice = self.builder.nodes[made] if made is not None and is_own else None
             if made == node or (isinstance(choice, ir.Choice) and node in choice.nodes):
                 return self.document.schemas[min(literals - {ALWAYS}, default=ALWAYS) >> 1].location
         return "#"
@@ -105,6 +115,14 @@ class Lowering:
         nodes = self._nodes
         if literals in nodes:
             return nodes[literals]
+        if self.parts is not None and len(literals) == 1:
+            (literal,) = literals
+            schema = self.document.schemas[literal >> 1]
+            if literal & 1 and schema.scope is self.document.scope:
+                part = self.parts.node(schema.value, schema.depth)
+                if not isinstance(part, NoPart):
+                    nodes[literals] = part
+                    return part
         met = frozenset(map(self.combiner.target, literals))
         if met == literals:
             node = None if NEVER in met else self._node(met)
