@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from hypothesis import assume
 
 import grammar_decode as gd
@@ -42,6 +43,13 @@ def mask_of(matcher: gd.GrammarMatcher) -> Mask:
     matcher.fill_next_token_bitmask(bitmask)
     row: Mask = bitmask[0]
     return row
+
+
+def tokens_needed(grammar: gd.Grammar, vocabulary: gd.Vocabulary) -> int:
+    """As construction says: for a limit of 0 tokens there is no document."""
+    with pytest.raises(gd.MatcherError, match="the shortest document that is known needs") as refusal:
+        gd.GrammarMatcher(grammar, vocabulary, max_tokens=0)
+    return int(str(refusal.value).split("needs ")[1].split()[0])
 
 
 def drawn_matcher(schema: Any, vocabulary: TestVocabulary, options: gd.JsonOptions) -> gd.GrammarMatcher:

@@ -50,6 +50,8 @@ class Engine {
   std::string forced_bytes(ConfigId c, size_t max_bytes);
   // Whether the distance of `next`, one token behind c, is at most `limit`.
   bool leads_within(ConfigId c, ConfigId next, Cost limit);
+  // Whether the mask of c may lack tokens that lead_within: near the limit, where items have to be distinct.
+  bool is_cautious(ConfigId c, Cost limit);
   // The mask of c, less the tokens behind which the distance is more than `limit`.
   void fill_within(ConfigId c, Cost limit, uint32_t* mask);
   // Takes out of `mask` the tokens behind which more bytes are left than now, unless that is all of them.

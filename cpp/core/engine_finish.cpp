@@ -46,6 +46,12 @@ bool Engine::leads_within(ConfigId c, ConfigId next, Cost limit) {
   return is_far(c, limit) || completion().of_config(next) <= limit;
 }
 
+bool Engine::is_cautious(ConfigId c, Cost limit) {
+  const std::lock_guard lock(mutex_);
+  begin_work();
+  return automaton_->has_unique_arrays() && !is_far(c, limit);
+}
+
 Cost Engine::byte_distance(ConfigId c) {
   const std::lock_guard lock(mutex_);
   begin_work();

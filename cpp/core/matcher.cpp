@@ -103,7 +103,9 @@ bool Matcher::go_on(std::string_view bytes, uint32_t num_tokens, TokenId token, 
   if (is_limited()) {
     const std::optional<Cost> most = distance_after(num_tokens);
     if (!most.has_value() || !engine_->leads_within(config_, next, *most)) return false;
-    if (is_closing() && !engine_->is_closing(config_, next)) {  // allowed only where nothing closes
+    // A token that does not close is allowed only where none does; one in an array of distinct items, where it is seen in time to be.
+    const bool leaves = is_closing() && !engine_->is_closing(config_, next);
+    if (leaves || (token != kNone && engine_->is_cautious(config_, *most))) {
       std::vector<uint32_t> mask(vocabulary().num_words());
       fill(mask.data());
       if (token == kNone || !has_token(mask.data(), token)) return false;

@@ -15,7 +15,7 @@ import grammar_decode as gd
 from amounts import examples
 from schemas import CURATED, Curated
 from vocabularies import ALL_SINGLE_BYTES, SYNTHETIC, TestVocabulary
-from walks import Mask, as_vocabulary, ids_of, mask_of
+from walks import Mask, as_vocabulary, ids_of, mask_of, tokens_needed
 
 picks = st.integers(0, 2**16)
 
@@ -175,6 +175,85 @@ class MatcherSteps(RuleBasedStateMachine):
 TestMatcherSteps = MatcherSteps.TestCase
 TestMatcherSteps.settings = settings(
     max_examples=examples(60), stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+)
+
+
+# ---- within `max_tokens`: forward, back, forks and drafts, and always a way to the end ----
+
+
+class LimitedSteps(MatcherSteps):
+    """A limit that just fits, or has a little to spare. A step of bytes is no token, so there is none."""
+
+    accept_bytes = None  # type: ignore[assignment]
+
+    @initialize(
+        curated=st.sampled_from(CURATED),
+        key_order=st.sampled_from(("schema", "any")),
+        vocabulary=st.just(ALL_SINGLE_BYTES),
+        spare=st.integers(0, 12),
+    )
+    def start(  # type: ignore[override]
+        self, curated: Curated, key_order: Any, vocabulary: TestVocabulary, spare: int
+    ) -> None:
+        super().start(curated, key_order, vocabulary)
+        try:
+            self.limit = tokens_needed(self.grammar, as_vocabulary(vocabulary)) + spare
+        except gd.SchemaTooComplex:  # which is the answer to a limit where no way to the end is found in time
+            super().start(CURATED[0], key_order, vocabulary)
+            self.limit = tokens_needed(self.grammar, as_vocabulary(vocabulary)) + spare
+        self.matcher = gd.GrammarMatcher(self.grammar, as_vocabulary(vocabulary), max_tokens=self.limit)
+        self.masks: list[Mask] = [mask_of(self.matcher)]
+
+    @rule()
+    def replay(self) -> None:
+        """What distances were told stays as it is, so another matcher of the grammar says the same."""
+        fresh = gd.GrammarMatcher(self.grammar, as_vocabulary(self.vocabulary), max_tokens=self.limit)
+        plain = gd.GrammarMatcher(self.grammar, as_vocabulary(self.vocabulary))
+        for step in self.steps:
+            assert isinstance(step, int)
+            assert fresh.accept_token(step)
+            assert plain.accept_token(step)
+        assert np.array_equal(mask_of(fresh), self.masks[-1])
+        assert not np.any(self.masks[-1] & ~mask_of(plain)), "a limit added a token"
+
+    @precondition(lambda self: not self.is_terminated)
+    @rule(chosen=st.lists(picks, min_size=1, max_size=4))
+    def drafts(self, chosen: list[int]) -> None:
+        """The rows of a chain, with a refused token at its end, are the masks step by step."""
+        walker = self.matcher.fork()
+        tokens: list[int] = []
+        masks = [mask_of(walker)]
+        for pick in chosen:
+            allowed = ids_of(masks[-1])
+            token_id = allowed[pick % len(allowed)]
+            assert walker.accept_token(token_id)
+            tokens.append(token_id)
+            masks.append(mask_of(walker))
+            if walker.is_terminated():
+                break
+        refused = sorted(set(range(self.vocabulary.size)).difference(ids_of(masks[-1])))
+        wrong = refused[chosen[0] % len(refused)]
+        rows = gd.allocate_token_bitmask(len(tokens) + 2, self.vocabulary.size)
+        assert gd.fill_draft_bitmasks(self.matcher, [*tokens, wrong], rows) == [True] * len(tokens) + [False]
+        for row, mask in zip(rows, masks, strict=False):
+            assert np.array_equal(row, mask)
+        assert self.matcher.validate_tokens([*tokens, wrong]) == len(tokens)
+
+    @invariant()
+    def the_end_is_within_reach(self) -> None:
+        if not hasattr(self, "limit"):
+            return
+        assert self.matcher.tokens_left == self.limit - len(self.steps)
+        if not self.is_terminated:
+            distance = self.matcher.completion_distance()
+            assert distance is not None
+            assert distance + 1 <= self.limit - len(self.steps)
+            assert ids_of(self.masks[-1])
+
+
+TestLimitedSteps = LimitedSteps.TestCase
+TestLimitedSteps.settings = settings(
+    max_examples=examples(60), stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
 
 

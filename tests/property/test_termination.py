@@ -20,19 +20,12 @@ from grammar_decode.ir.encode import encode
 from schemas import CURATED, Curated, judge, random_schemas, text_options
 from strategies import chains, grammars
 from vocabularies import ALL_SINGLE_BYTES, SYNTHETIC, TestVocabulary, shared_tokenizer
-from walks import as_vocabulary, ids_of, mask_of
+from walks import as_vocabulary, ids_of, mask_of, tokens_needed
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 THOROUGH = settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 
 Draws = Literal["any", "farthest"]
-
-
-def tokens_needed(grammar: gd.Grammar, vocabulary: gd.Vocabulary) -> int:
-    """As construction says: for a limit of 0 tokens there is no document."""
-    with pytest.raises(gd.MatcherError, match="the shortest document that is known needs") as refusal:
-        gd.GrammarMatcher(grammar, vocabulary, max_tokens=0)
-    return int(str(refusal.value).split("needs ")[1].split()[0])
 
 
 def walk_to_the_end(
