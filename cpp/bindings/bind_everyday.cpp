@@ -255,12 +255,13 @@ class Compilation {
                           nodes_.size(), bytes(words), bytes(blob));
   }
 
-  // By node: the schema object that it was made of, or None.
-  nb::list schemas_of_nodes() const {
+  // By node: the schema object that an object or array was made of, or the first one whose values any node reads; or None.
+  nb::list schemas_of_nodes(bool first) const {
     nb::list result;
     for (const NodeWords& node : nodes_) {
-      const bool is_known = node.schema >= kFirstSchema && node.schema < kFree;
-      result.append(is_known ? schemas_[node.schema - kFirstSchema].value : nb::none());
+      const Literal schema = first ? node.first_schema : node.schema;
+      const bool is_known = schema >= kFirstSchema && schema < kFree;
+      result.append(is_known ? schemas_[schema - kFirstSchema].value : nb::none());
     }
     return result;
   }
@@ -273,7 +274,7 @@ class Compilation {
   };
   struct NodeWords {
     uint32_t begin = 0, end = 0, blob_begin = 0, blob_end = 0;
-    Literal schema = kFree;
+    Literal schema = kFree, first_schema = kFree;
   };
   enum class Closed : uint8_t { kUnknown, kNo, kYes };
   struct Schema {
@@ -826,14 +827,21 @@ class Compilation {
       const Source from = source(literal, type, 0);
       if (from.kind != Source::kNothing) nodes.push_back(container(type, from.literal));
     }
+    for (const NodeId one : nodes) read_first_by(one, literal);
     if (nodes.size() <= 1) return nodes.empty() ? kNoNode : nodes[0];
     const NodeId choice = reserve();
+    read_first_by(choice, literal);
     begin(choice);
     words_.push_back(gd::Node::kChoice);
     words_.push_back(static_cast<uint32_t>(nodes.size()));
     for (const NodeId one : nodes) add_reference(one);
     end(choice);
     return choice;
+  }
+
+  void read_first_by(NodeId node, Literal literal) {
+    Literal& first = nodes_[node].first_schema;
+    if (first == kFree) first = literal;
   }
 
   NodeId terminal(RegexId regex) {
@@ -1114,9 +1122,7 @@ class Everyday {
     setting_.max_enum = max_enum;
   }
 
-  Compilation begin(const nb::object& schema, const nb::dict& keywords, const nb::str& id_keyword, bool hides_siblings) {
-    return Compilation(setting_, keywords, id_keyword, hides_siblings, schema);
-  }
+  Setting& setting() { return setting_; }
 
  private:
   Setting setting_;
@@ -1130,10 +1136,14 @@ void bind_everyday(nb::module_& m) {
                     const nb::object&, uint32_t, uint32_t, uint32_t, uint32_t>(),
            nb::arg("beginning"), nb::arg("spacing"), nb::arg("spacing_blob"), nb::arg("seeds"), nb::arg("texts_are_literal"),
            nb::arg("types"), nb::arg("formats"), nb::arg("scalar"), nb::arg("max_nodes"), nb::arg("max_nesting"),
-           nb::arg("max_alternatives"), nb::arg("max_enum"))
-      .def("begin", &Everyday::begin, nb::arg("schema"), nb::arg("keywords"), nb::arg("id_keyword"), nb::arg("hides_siblings"),
-           nb::keep_alive<0, 1>(), "The compilation of one document, of which nothing has happened.");
+           nb::arg("max_alternatives"), nb::arg("max_enum"));
   nb::class_<Compilation>(m, "EverydayDocument", "One document, of which all or some schemas are everyday ones. Not thread-safe.")
+      .def(
+          "__init__",
+          [](Compilation* self, Everyday& options, const nb::object& schema, const nb::dict& keywords, const nb::str& id_keyword,
+             bool hides_siblings) { new (self) Compilation(options.setting(), keywords, id_keyword, hides_siblings, schema); },
+          nb::arg("options"), nb::arg("schema"), nb::arg("keywords"), nb::arg("id_keyword"), nb::arg("hides_siblings"),
+          nb::keep_alive<1, 2>())
       .def("compile", &Compilation::compile, "The grammar of the whole document, or None if it is no everyday one.")
       .def(
           "part",
@@ -1151,5 +1161,6 @@ void bind_everyday(nb::module_& m) {
           "all parts have become useless.")
       .def("appended", &Compilation::appended, nb::arg("first_regex"), nb::arg("first_node"),
            "The parts, to stand behind so many expressions and nodes: (expressions, words, blob, nodes, words, blob).")
-      .def("schemas_of_nodes", &Compilation::schemas_of_nodes, "By node of the parts: the schema it was made of, or None.");
+      .def("schemas_of_nodes", &Compilation::schemas_of_nodes, nb::arg("first"),
+           "By node of the parts: the schema that an object or array was made of, or the first that reads a node; or None.");
 }

@@ -83,21 +83,22 @@ class Everyday:
         max_alternatives: int,
         max_enum: int,
     ) -> None: ...
-    def begin(
-        self,
-        schema: object,
-        keywords: dict[str, int],
-        id_keyword: str,
-        hides_siblings: bool,
-    ) -> EverydayDocument: ...
 
 class EverydayDocument:
     """One document, of which all or some schemas are everyday ones. Not thread-safe."""
 
+    def __init__(
+        self,
+        options: Everyday,
+        schema: object,
+        keywords: dict[str, int],
+        id_keyword: str,
+        hides_siblings: bool,
+    ) -> None: ...
     def compile(self) -> bytes | None: ...
     def part(self, schema: object, depth: int) -> int: ...
     def appended(self, first_regex: int, first_node: int) -> tuple[int, bytes, bytes, int, bytes, bytes]: ...
-    def schemas_of_nodes(self) -> list[object]: ...
+    def schemas_of_nodes(self, first: bool) -> list[object]: ...
 
 class Matcher:
     """The place of one sequence in its grammar."""

@@ -78,8 +78,8 @@ class EverydayDocument:
             return None
         keywords = _keywords(dialect, options.openapi, options.formats == "strict")
         _under_way.work = work  # all scalars share the time of the schema
-        core = _compiler(options).begin(schema, keywords, dialect.id_keyword, dialect.reference_hides_siblings)
-        return cls(core)
+        hides_siblings = dialect.reference_hides_siblings
+        return cls(_core.EverydayDocument(_compiler(options), schema, keywords, dialect.id_keyword, hides_siblings))
 
     def compile(self) -> bytes | None:
         """The whole document in the byte format; None if it is no everyday one, also if it is wrong."""
@@ -100,7 +100,7 @@ class EverydayDocument:
         """All parts so far."""
         return Appended(*self._core.appended(first_regex, first_node))
 
-    def locations(self, document: Any) -> tuple[str, ...]:
+    def locations(self, document: Any, *, first: bool = False) -> tuple[str, ...]:
         """By node of the parts, the location of its schema in the document that this was made of."""
         known: dict[int, str] = {}
         stack: list[tuple[str, Any]] = [("#", document)]
@@ -112,7 +112,7 @@ class EverydayDocument:
                 stack.extend((f"{location}/{key}", part) for key, part in inner)
             elif isinstance(value, list):
                 stack.extend((f"{location}/{index}", part) for index, part in enumerate(value))
-        return tuple(known.get(id(schema), "") for schema in self._core.schemas_of_nodes())
+        return tuple(known.get(id(schema), "") for schema in self._core.schemas_of_nodes(first))
 
 
 _NO_VALUES, _USELESS = -2, -3

@@ -243,6 +243,7 @@ def _compiled(
     told = partial(_told, (schema, resources) if content is None else content, options, limits)
     document = None if resources else EverydayDocument.of(schema, options, limits, work)
     encoded = None if document is None else document.compile()
+    num_parts = 0
     if encoded is not None:
         grammar = Grammar(encoded, Report(lambda: told()[1]), lambda: told()[0].origins, limits, options)
     else:
@@ -251,10 +252,11 @@ def _compiled(
         except (AttributeError, TypeError):
             _find_foreign(schema)  # what json.loads never makes; not looked for in every schema
             raise
-        is_whole = content is None and not compiled.num_parts
+        num_parts = compiled.num_parts
+        is_whole = content is None and not num_parts
         report = compiled.report if is_whole else Report(lambda: told()[1])
         origins: tuple[str, ...] | Callable[[], tuple[str, ...]] = compiled.origins
-        if compiled.num_parts:
+        if num_parts:
             origins = partial(_origins, schema if content is None else content, options, limits)
         grammar = Grammar(compiled.encoded, report, origins, limits, options)
     grammar._schema = (schema, resources) if content is None else content
@@ -265,7 +267,7 @@ def _compiled(
             raise work.too_long().at("#") from None
         location = "#"
         if error.node is not None:
-            parts = None if resources else EverydayDocument.of(schema, options, limits)
+            parts = EverydayDocument.of(schema, options, limits) if num_parts else None
             location = location_of_node(error.node, schema, options, resources, limits, parts)
         raise error.at(location) from None
     if is_empty:

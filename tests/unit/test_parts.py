@@ -171,6 +171,17 @@ def test_each_node_has_its_location() -> None:
     assert "#/$defs/node/properties/value" in str(explanation)
 
 
+def test_a_refusal_by_the_kernel_names_the_schema_of_a_part() -> None:
+    long = {"type": "string", "minLength": 1_000_000, "pattern": "[a-z]+-[a-z]+"}
+    for schema in (
+        {"properties": {"a/b": long}, "required": ["a/b"]},
+        {"properties": {"k": HARD, "a": {"items": long}}},
+    ):
+        with pytest.raises(gd.SchemaTooComplex) as refusal:
+            gd.compile_json_schema(schema, cache=None)
+        assert refusal.value.location in ("#/properties/a~1b", "#/properties/a/items")
+
+
 def test_the_report_is_whole() -> None:
     for cache in ({}, {"cache": None}):
         report = gd.compile_json_schema(MIXED, **cache).report

@@ -85,7 +85,7 @@ def location_of_node(
     """Where the schema of a node of the grammar stands. It compiles again: for messages only."""
     lowering, grammar, _ = _compiled(schema, options, resources, limits, parts=parts)
     if parts is not None and node is not None and node >= len(grammar.nodes):
-        location = parts.locations(schema)[node - len(grammar.nodes)] or "#"
+        location = parts.locations(schema, first=True)[node - len(grammar.nodes)] or "#"
     else:
         location = lowering.location_of(node)
     lowering.dismantle()

@@ -31,5 +31,8 @@ class Parts(Protocol):
     def appended(self, first_regex: int, first_node: NodeId) -> Appended:
         """All parts so far, to stand behind so many expressions and nodes."""
 
-    def locations(self, document: Any) -> tuple[str, ...]:
-        """The location of the schema that each node of the parts is of; "" where there is no single one."""
+    def locations(self, document: Any, *, first: bool = False) -> tuple[str, ...]:
+        """The location of the schema that each node of the parts is of; "" where there is no single one.
+
+        ``first``: of several, the first one.
+        """
