@@ -334,10 +334,23 @@ ExprId ExpressionPool::automaton(uint32_t index, uint32_t state) {
 std::vector<ExprId> ExpressionPool::load(const Grammar& grammar) {
   std::vector<ExprId> ids;
   ids.reserve(grammar.regexes.size());
+  std::vector<bool> is_used(grammar.regexes.size(), false);
+  for (const Node& node : grammar.nodes) {
+    if (node.kind == Node::kTerminal) is_used[node.regex] = true;
+    for (const RegexId pattern : node.patterns) is_used[pattern] = true;
+  }
+  for (size_t i = grammar.regexes.size(); i-- > 0;) {  // parts have lower ids
+    if (!is_used[i]) continue;
+    for (const RegexId part : grammar.parts(grammar.regexes[i])) is_used[part] = true;
+  }
   for (const Regex& r : grammar.regexes) {
+    if (!is_used[ids.size()]) {
+      ids.push_back(kEmpty);
+      continue;
+    }
     std::vector<ExprId> parts;
-    parts.reserve(r.parts.size());
-    for (const RegexId part : r.parts) parts.push_back(ids[part]);
+    parts.reserve(r.num_parts);
+    for (const RegexId part : grammar.parts(r)) parts.push_back(ids[part]);
     switch (r.kind) {
       case Regex::kByteClass:
         ids.push_back(make_class(r.bytes));

@@ -36,7 +36,7 @@ class ExpressionPool {
   // it; steps may consume any byte. `max_states` bounds the expressions; passing it throws LimitError. `work` is told of every step.
   ExpressionPool(const ByteSet& alphabet, uint32_t max_states, Work& work);
 
-  // Translates the grammar's regexes; result[i] is the expression of regexes[i]. The grammar must outlive the pool
+  // Translates the grammar's regexes; result[i] is the expression of regexes[i], if any node uses it. The grammar must outlive the pool
   // (literal sets are referred to, not copied).
   std::vector<ExprId> load(const Grammar& grammar);
 

@@ -11,20 +11,21 @@ namespace {
 constexpr uint32_t kMaxFormulaDepth = 200;
 constexpr uint32_t kMaxChainDepth = 200;
 
-bool is_nullable(const Regex& r, const std::vector<bool>& known) {
+bool is_nullable(const Grammar& g, const Regex& r, const std::vector<bool>& known) {
+  const std::span<const RegexId> parts = g.parts(r);
   const auto nullable = [&](RegexId part) { return bool{known[part]}; };
   switch (r.kind) {
     case Regex::kByteClass:
       return false;
     case Regex::kConcatenation:
     case Regex::kIntersection:
-      return std::all_of(r.parts.begin(), r.parts.end(), nullable);
+      return std::all_of(parts.begin(), parts.end(), nullable);
     case Regex::kAlternation:
-      return std::any_of(r.parts.begin(), r.parts.end(), nullable);
+      return std::any_of(parts.begin(), parts.end(), nullable);
     case Regex::kRepetition:
-      return r.minimum == 0 || nullable(r.parts[0]);
+      return r.minimum == 0 || nullable(parts[0]);
     case Regex::kComplement:
-      return !nullable(r.parts[0]);
+      return !nullable(parts[0]);
     case Regex::kLiteralSet:
       return std::any_of(r.literals.begin(), r.literals.end(), [](const std::string& text) { return text.empty(); });
     case Regex::kAutomaton:
@@ -36,7 +37,7 @@ bool is_nullable(const Regex& r, const std::vector<bool>& known) {
 // The nodes that match the empty text: the least fixed point. Only a part of a chain may, and a chain.
 std::vector<bool> nullable_nodes(const Grammar& g) {
   std::vector<bool> regexes;
-  for (const Regex& r : g.regexes) regexes.push_back(is_nullable(r, regexes));
+  for (const Regex& r : g.regexes) regexes.push_back(is_nullable(g, r, regexes));
   std::vector<bool> nodes(g.nodes.size(), false);
   const auto known = [&](NodeId id) { return bool{nodes[id]}; };
   for (bool changed = true; changed;) {
@@ -154,7 +155,7 @@ class Reader {
     if (g.item_separator.size() > 64 || g.key_separator.size() > 64) throw SerializationError("a separator is too long");
     const uint32_t num_regexes = count();
     g.regexes.reserve(num_regexes);
-    for (uint32_t i = 0; i < num_regexes; ++i) g.regexes.push_back(regex(i));
+    for (uint32_t i = 0; i < num_regexes; ++i) g.regexes.push_back(regex(i, g.regex_parts));
     const uint32_t num_nodes = count();
     g.nodes.reserve(num_nodes);
     for (uint32_t i = 0; i < num_nodes; ++i) g.nodes.push_back(node(num_regexes, num_nodes));
@@ -208,8 +209,10 @@ class Reader {
     return set;
   }
 
-  Regex regex(uint32_t index) {
+  // `parts`: of all expressions.
+  Regex regex(uint32_t index, std::vector<RegexId>& parts) {
     Regex r;
+    r.first_part = static_cast<uint32_t>(parts.size());
     const uint32_t kind = word();
     if (kind > Regex::kAutomaton) throw SerializationError("unknown tag " + std::to_string(kind) + " of a regular expression");
     r.kind = static_cast<Regex::Kind>(kind);
@@ -220,16 +223,19 @@ class Reader {
       case Regex::kConcatenation:
       case Regex::kAlternation:
       case Regex::kIntersection:
-        r.parts = ids(index);
+        r.num_parts = count();
+        for (uint32_t i = 0; i < r.num_parts; ++i) parts.push_back(id(index));
         break;
       case Regex::kRepetition:
-        r.parts = {id(index)};
+        parts.push_back(id(index));
+        r.num_parts = 1;
         r.minimum = word();
         r.maximum = word();
         if (r.minimum > r.maximum) throw SerializationError("a repetition has a minimum above its maximum");
         break;
       case Regex::kComplement:
-        r.parts = {id(index)};
+        parts.push_back(id(index));
+        r.num_parts = 1;
         break;
       case Regex::kLiteralSet: {
         const uint32_t n = count();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,8 +35,9 @@ struct Regex {
     std::vector<std::pair<ByteSet, uint32_t>> transitions;
   };
   Kind kind{};
-  ByteSet bytes;                      // kByteClass
-  std::vector<RegexId> parts;         // the n-ary kinds; one part for kRepetition and kComplement
+  ByteSet bytes;            // kByteClass
+  uint32_t first_part = 0;  // in Grammar::regex_parts: the n-ary kinds; one part for kRepetition and kComplement
+  uint32_t num_parts = 0;
   uint32_t minimum = 0;               // kRepetition
   uint32_t maximum = kNone;           // kRepetition
   std::vector<std::string> literals;  // kLiteralSet: sorted, distinct
@@ -87,12 +89,15 @@ struct Node {
 
 struct Grammar {
   std::vector<Regex> regexes;
+  std::vector<RegexId> regex_parts;  // of all of them, in one piece: a grammar has hundreds of small lists
   std::vector<Node> nodes;
   NodeId root = 0;
   std::vector<bool> nullable;  // which nodes match the empty text; empty where there are no chains
   uint32_t max_whitespace = kNone;
   std::string item_separator;
   std::string key_separator;
+
+  std::span<const RegexId> parts(const Regex& r) const { return {regex_parts.data() + r.first_part, r.num_parts}; }
 };
 
 // Reads the byte format of ir/encode.py. Throws SerializationError on anything else: every count, id and offset is checked.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include "common.h"
@@ -14,7 +15,7 @@ using gd::Regex;
 
 class Definition {
  public:
-  Definition(const std::vector<Regex>& regexes, std::string text) : regexes_(regexes), text_(std::move(text)) {}
+  Definition(const gd::Grammar& grammar, std::string text) : grammar_(grammar), text_(std::move(text)) {}
 
   bool matches(gd::RegexId r, size_t from, size_t to) {
     const auto key = std::make_tuple(r, from, to);
@@ -26,7 +27,8 @@ class Definition {
 
  private:
   bool decide(gd::RegexId id, size_t from, size_t to) {
-    const Regex& r = regexes_[id];
+    const Regex& r = grammar_.regexes[id];
+    const std::span<const gd::RegexId> parts = grammar_.parts(r);
     const auto part = [&](gd::RegexId p) { return matches(p, from, to); };
     switch (r.kind) {
       case Regex::kByteClass:
@@ -34,11 +36,11 @@ class Definition {
       case Regex::kConcatenation:
         return concatenation(r, 0, from, to);
       case Regex::kAlternation:
-        return std::any_of(r.parts.begin(), r.parts.end(), part);
+        return std::any_of(parts.begin(), parts.end(), part);
       case Regex::kIntersection:
-        return std::all_of(r.parts.begin(), r.parts.end(), part);
+        return std::all_of(parts.begin(), parts.end(), part);
       case Regex::kComplement:
-        return !matches(r.parts[0], from, to);
+        return !matches(parts[0], from, to);
       case Regex::kLiteralSet:
         return std::find(r.literals.begin(), r.literals.end(), text_.substr(from, to - from)) != r.literals.end();
       case Regex::kRepetition:
@@ -49,9 +51,10 @@ class Definition {
     return false;
   }
   bool concatenation(const Regex& r, size_t index, size_t from, size_t to) {
-    if (index == r.parts.size()) return from == to;
+    const std::span<const gd::RegexId> parts = grammar_.parts(r);
+    if (index == parts.size()) return from == to;
     for (size_t middle = from; middle <= to; ++middle) {
-      if (matches(r.parts[index], from, middle) && concatenation(r, index + 1, middle, to)) return true;
+      if (matches(parts[index], from, middle) && concatenation(r, index + 1, middle, to)) return true;
     }
     return false;
   }
@@ -59,14 +62,15 @@ class Definition {
   bool repetition(const Regex& r, size_t from, size_t to) {
     std::set<size_t> reached{from};
     const uint64_t most = std::min<uint64_t>(r.maximum, uint64_t{r.minimum} + 16);
-    const bool empty_part = matches(r.parts[0], from, from);
+    const gd::RegexId part = grammar_.parts(r)[0];
+    const bool empty_part = matches(part, from, from);
     for (uint64_t n = 0;; ++n) {
       if (reached.count(to) != 0 && (n >= r.minimum || empty_part)) return true;
       if (n >= most || n > 40 || reached.empty()) return false;
       std::set<size_t> next;
       for (const size_t at : reached) {
         for (size_t end = at; end <= to; ++end) {
-          if (matches(r.parts[0], at, end)) next.insert(end);
+          if (matches(part, at, end)) next.insert(end);
         }
       }
       reached = std::move(next);
@@ -84,7 +88,7 @@ class Definition {
     return r.states[state].accepting;
   }
 
-  const std::vector<Regex>& regexes_;
+  const gd::Grammar& grammar_;
   std::string text_;
   std::map<std::tuple<gd::RegexId, size_t, size_t>, bool> known_;
 };
@@ -99,8 +103,14 @@ gd::ByteSet letters(uint8_t bits) {
   return set;
 }
 
-Regex build(fuzz::Input& input, uint32_t num_known) {
+Regex build(fuzz::Input& input, gd::Grammar& grammar) {
   Regex r;
+  const auto num_known = static_cast<uint32_t>(grammar.regexes.size());
+  r.first_part = static_cast<uint32_t>(grammar.regex_parts.size());
+  const auto add_part = [&] {
+    grammar.regex_parts.push_back(input.below(num_known));
+    ++r.num_parts;
+  };
   r.kind = static_cast<Regex::Kind>(num_known == 0 ? 0 : input.below(8));
   switch (r.kind) {
     case Regex::kByteClass:
@@ -109,15 +119,15 @@ Regex build(fuzz::Input& input, uint32_t num_known) {
     case Regex::kConcatenation:
     case Regex::kAlternation:
     case Regex::kIntersection:
-      for (uint32_t n = input.below(4); n > 0; --n) r.parts.push_back(input.below(num_known));
+      for (uint32_t n = input.below(4); n > 0; --n) add_part();
       break;
     case Regex::kRepetition:
-      r.parts = {input.below(num_known)};
+      add_part();
       r.minimum = input.below(4);
       r.maximum = input.below(3) == 0 ? gd::kNone : r.minimum + input.below(4);
       break;
     case Regex::kComplement:
-      r.parts = {input.below(num_known)};
+      add_part();
       break;
     case Regex::kLiteralSet:
       for (uint32_t n = input.below(5); n > 0; --n) {
@@ -146,11 +156,11 @@ Regex build(fuzz::Input& input, uint32_t num_known) {
   return r;
 }
 
-void compare(gd::ExpressionPool& pool, gd::ExprId start, const std::vector<Regex>& regexes, const std::string& text) {
+void compare(gd::ExpressionPool& pool, gd::ExprId start, const gd::Grammar& grammar, const std::string& text) {
   gd::ExprId e = start;
   for (const char c : text) e = pool.step(e, static_cast<uint8_t>(c));
-  Definition definition(regexes, text);
-  const bool matches = definition.matches(static_cast<gd::RegexId>(regexes.size() - 1), 0, text.size());
+  Definition definition(grammar, text);
+  const bool matches = definition.matches(static_cast<gd::RegexId>(grammar.regexes.size() - 1), 0, text.size());
   if (pool.nullable(e) != matches)
     fuzz::fail("the derivatives and the definition differ on " + std::to_string(text.size()) + " bytes");
   if (matches) fuzz::check(pool.is_nonempty(start), "an expression that matches something is empty");
@@ -163,8 +173,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Input input(data, size);
   gd::Grammar grammar;
   const std::string text = input.text(input.below(10));
-  for (uint32_t n = 1 + input.below(14); n > 0; --n)
-    grammar.regexes.push_back(build(input, static_cast<uint32_t>(grammar.regexes.size())));
+  for (uint32_t n = 1 + input.below(14); n > 0; --n) grammar.regexes.push_back(build(input, grammar));
+  gd::Node& node = grammar.nodes.emplace_back();
+  node.kind = gd::Node::kTerminal;
+  node.regex = static_cast<gd::RegexId>(grammar.regexes.size() - 1);
   try {
     gd::Work work;
     work.begin("max_compile_seconds", 0.5);
@@ -172,7 +184,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::vector<gd::ExprId> loaded = pool.load(grammar);
     std::string spelled;
     for (const char c : text) spelled.push_back(kLetters[static_cast<uint8_t>(c) % kLetters.size()]);
-    for (size_t n = 0; n <= spelled.size(); ++n) compare(pool, loaded.back(), grammar.regexes, spelled.substr(0, n));
+    for (size_t n = 0; n <= spelled.size(); ++n) compare(pool, loaded.back(), grammar, spelled.substr(0, n));
     pool.counted_run(loaded.back());
     pool.explored_cover(loaded.back());
     pool.content_hash(loaded.back());
