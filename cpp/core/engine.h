@@ -48,10 +48,10 @@ class Engine {
   std::string shortest_completion(ConfigId c, size_t max_bytes);
   // The longest text, of at most `max_bytes`, that every way from c to the end begins with.
   std::string forced_bytes(ConfigId c, size_t max_bytes);
+  // Whether no token of c can lead farther than that from the end; may say no where none can.
+  bool has_room(ConfigId c, Cost limit);
   // Whether the distance of `next`, one token behind c, is at most `limit`.
   bool leads_within(ConfigId c, ConfigId next, Cost limit);
-  // Whether the mask of c may lack tokens that lead_within: near the limit, where items have to be distinct.
-  bool is_cautious(ConfigId c, Cost limit);
   // The mask of c, less the tokens behind which the distance is more than `limit`.
   void fill_within(ConfigId c, Cost limit, uint32_t* mask);
   // Takes out of `mask` the tokens behind which more bytes are left than now, unless that is all of them.
@@ -108,7 +108,7 @@ class Engine {
   Completion& byte_completion();
   void fill_measured(Completion& completion, Measure& measure, ConfigId c, Cost limit, uint32_t* mask);
   void sharpen();
-  bool is_far(ConfigId c, Cost limit);  // no token of c can lead farther than that from the end; may say no where none can
+  bool is_far(ConfigId c, Cost limit);  // has_room, under the lock
   bool is_within(ConfigId c);
   void add_witness(ConfigId c, uint32_t* mask);
   void note_unknown(ConfigId c, const Trie& trie, uint32_t node);

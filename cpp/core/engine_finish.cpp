@@ -40,16 +40,16 @@ bool Engine::is_far(ConfigId c, Cost limit) {
   return plus(completion().of_config(c), completion().margin(vocabulary_->most_begun())) <= limit;
 }
 
+bool Engine::has_room(ConfigId c, Cost limit) {
+  const std::lock_guard lock(mutex_);
+  begin_work();
+  return is_far(c, limit);
+}
+
 bool Engine::leads_within(ConfigId c, ConfigId next, Cost limit) {
   const std::lock_guard lock(mutex_);
   begin_work();
   return is_far(c, limit) || completion().of_config(next) <= limit;
-}
-
-bool Engine::is_cautious(ConfigId c, Cost limit) {
-  const std::lock_guard lock(mutex_);
-  begin_work();
-  return automaton_->has_unique_arrays() && !is_far(c, limit);
 }
 
 Cost Engine::byte_distance(ConfigId c) {

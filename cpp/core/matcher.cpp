@@ -103,12 +103,13 @@ bool Matcher::go_on(std::string_view bytes, uint32_t num_tokens, TokenId token, 
   if (is_limited()) {
     const std::optional<Cost> most = distance_after(num_tokens);
     if (!most.has_value() || !engine_->leads_within(config_, next, *most)) return false;
-    // A token that does not close is allowed only where none does; one in an array of distinct items, where it is seen in time to be.
-    const bool leaves = is_closing() && !engine_->is_closing(config_, next);
-    if (leaves || (token != kNone && engine_->is_cautious(config_, *most))) {
+    if (token == kNone) {
+      if (is_closing() && !engine_->is_closing(config_, next)) return false;
+    } else if (is_closing() || !engine_->has_room(config_, *most)) {
+      // Near the limit the mask keeps to the safe side: it decides, so that what it forbids is not accepted.
       std::vector<uint32_t> mask(vocabulary().num_words());
       fill(mask.data());
-      if (token == kNone || !has_token(mask.data(), token)) return false;
+      if (!has_token(mask.data(), token)) return false;
     }
   }
   push(next, false, num_tokens, token, bytes);

@@ -237,15 +237,19 @@ bool ValueCounter::has_distinct(RegisterId reg, const std::vector<ValueId>& used
   std::unordered_map<NodeId, std::vector<ValueId>> domains;  // of nodes whose values could run out
   std::vector<const std::vector<ValueId>*> positions;
   for (size_t i = count; i < count + missing; ++i) {
+    const size_t num_alike = i < n.prefix ? 1 : count + missing - i;  // positions from here on that take the same values
     NodeId node = kNone;
     for (const Pick& pick : n.values[std::min<size_t>(i, n.prefix)]) {
       if (pick.claims.empty() && containers_.is_live(pick.node)) node = pick.node;
     }
     if (node == kNone) return false;
-    if (values_of_node(node) >= used.size() + missing) continue;
-    const auto [at, added] = domains.try_emplace(node);
-    if (added) at->second = domain(node, used, missing);
-    if (at->second.size() < missing) positions.push_back(&at->second);
+    if (values_of_node(node) < used.size() + missing) {
+      const auto [at, added] = domains.try_emplace(node);
+      if (added) at->second = domain(node, used, missing);
+      if (at->second.size() < num_alike) return false;
+      if (at->second.size() < missing) positions.insert(positions.end(), num_alike, &at->second);
+    }
+    if (i >= n.prefix) break;
   }
   if (domains.size() == 1) return positions.empty() || positions[0]->size() >= positions.size();
   std::unordered_map<ValueId, size_t> owner;

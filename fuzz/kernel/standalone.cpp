@@ -2,6 +2,7 @@
 // coverage. It understands the few options of libFuzzer that the Makefile uses.
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -20,9 +21,11 @@ uint64_t below(uint64_t limit) { return limit == 0 ? 0 : random_bits() % limit; 
 
 using Bytes = std::vector<uint8_t>;
 
+std::string artifact_prefix;
+
 void run(const Bytes& input) {
   {  // kept before it runs: what crashes is the last one written
-    std::ofstream last("crash-last", std::ios::binary | std::ios::trunc);
+    std::ofstream last(artifact_prefix + "crash-last", std::ios::binary | std::ios::trunc);
     last.write(reinterpret_cast<const char*>(input.data()), static_cast<std::streamsize>(input.size()));
   }
   LLVMFuzzerTestOneInput(input.data(), input.size());
@@ -54,9 +57,12 @@ int main(int argc, char** argv) {
   constexpr size_t kMostBytes = 4096;
   std::vector<Bytes> corpus;
   double seconds = 10;
+  size_t most_runs = SIZE_MAX;  // the same inputs every time, however fast the machine is
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument.rfind("-max_total_time=", 0) == 0) seconds = std::stod(argument.substr(16));
+    if (argument.rfind("-artifact_prefix=", 0) == 0) artifact_prefix = argument.substr(17);
+    if (argument.rfind("-runs=", 0) == 0) most_runs = std::stoul(argument.substr(6));
     if (argument.rfind('-', 0) == 0) continue;
     std::vector<std::filesystem::path> paths;
     if (std::filesystem::is_regular_file(argument)) paths.emplace_back(argument);
@@ -74,8 +80,9 @@ int main(int argc, char** argv) {
   random_bits.seed(1);
   const auto begun = std::chrono::steady_clock::now();
   size_t runs = 0;
+  const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count(); };
   for (const Bytes& input : corpus) run(input), ++runs;
-  while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count() < seconds) {
+  while (runs < most_runs && elapsed() < seconds) {
     Bytes input = corpus[below(corpus.size())];
     size_t size = input.size();
     input.resize(std::max(kMostBytes, size + 64));
@@ -86,6 +93,6 @@ int main(int argc, char** argv) {
     run(input);
     ++runs;
   }
-  std::printf("Done %zu runs in %.0f second(s)\n", runs, seconds);
+  std::printf("Done %zu runs in %.0f second(s)\n", runs, elapsed());
   return 0;
 }

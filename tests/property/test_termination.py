@@ -144,3 +144,23 @@ def test_walks_over_development_schemas_end_within_their_limit(number: int, draw
             walk_to_the_end(matcher, rng, draws)
             assert matcher.num_steps <= limit
             assert judge(schema)(matcher.text.decode()), f"{matcher.text!r} is invalid for {schema}"
+
+
+@pytest.mark.parametrize("closing_budget", [0, 30])
+@pytest.mark.parametrize("curated", CURATED, ids=str)
+def test_near_the_limit_a_token_is_accepted_just_if_the_mask_has_it(curated: Curated, closing_budget: int) -> None:
+    vocabulary, rng = as_vocabulary(ALL_SINGLE_BYTES), random.Random(closing_budget)
+    grammar = gd.compile_json_schema(curated.schema)
+    try:
+        needed = tokens_needed(grammar, vocabulary)
+    except gd.SchemaTooComplex:
+        pytest.skip("no way to the end is known")
+    for spare in (0, 1, 5):
+        matcher = gd.GrammarMatcher(grammar, vocabulary, max_tokens=needed + spare, closing_budget=closing_budget)
+        for _ in range(25):
+            allowed = set(ids_of(mask_of(matcher)))
+            for token_id in rng.sample(range(vocabulary.size), 60):
+                accepted = matcher.fork().accept_token(token_id)
+                assert accepted == (token_id in allowed), f"{token_id} behind {matcher.text!r}"
+            if not matcher.accept_token(rng.choice(sorted(allowed))) or matcher.is_terminated():
+                break

@@ -5,6 +5,7 @@ No test here is timed: what is not bounded does not come back (some of these too
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -188,3 +189,40 @@ def test_branches_that_share_a_tag_still_exclude_each_other() -> None:
         True, False, True
     ]  # fmt: skip
     assert accepts(grammar, '{"kind":"k5","n":1}')
+
+
+HUGE = 2**31 - 1
+ALIKE = {"anyOf": [{"enum": [[1]]}, {"type": "null"}]}
+ONE = {"type": "array", "prefixItems": [{"const": 1}], "minItems": 1, "maxItems": 1}
+
+
+@pytest.mark.parametrize(
+    ("schema", "error"),
+    [
+        ({"items": ALIKE}, gd.UnsatisfiableSchema),  # two values for as many places
+        (
+            {"items": {"type": "array", "prefixItems": [{"const": 1}], "minItems": 1, "maxItems": 1}},
+            gd.UnsatisfiableSchema,
+        ),
+        ({"prefixItems": [{"const": 1}], "items": ALIKE}, gd.UnsatisfiableSchema),
+        ({"prefixItems": [{"const": 1}], "items": {"type": "integer"}}, None),
+        ({"items": ALIKE, "contains": {"type": "null"}}, gd.UnsatisfiableSchema),
+    ],
+)
+def test_the_places_of_a_huge_minimum_of_distinct_items_are_not_made_one_by_one(schema: Any, error: Any) -> None:
+    schema = {"type": "array", "uniqueItems": True, "minItems": HUGE, **schema}
+    limits = gd.Limits(max_memory_bytes=64 << 20)
+    if error is None:
+        with contextlib.suppress(gd.SchemaTooComplex):
+            gd.compile_json_schema(schema, limits=limits)
+    else:
+        with pytest.raises((error, gd.SchemaTooComplex)):
+            gd.compile_json_schema(schema, limits=limits)
+
+
+def test_a_minimum_is_counted_exactly_or_refused() -> None:
+    for keyword, kind in (("minItems", "array"), ("minProperties", "object"), ("minLength", "string")):
+        gd.compile_json_schema({"type": kind, keyword: HUGE})
+        for everyday in ({}, {"not": {"const": 1}}):
+            with pytest.raises(gd.UnsupportedSchema, match="minimum"):
+                gd.compile_json_schema({"type": kind, keyword: HUGE + 1, **everyday})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from typing import Any
 
@@ -11,6 +12,7 @@ from grammar_decode import compile_json_schema
 from grammar_decode.errors import GrammarDecodeError, SchemaError, SchemaTooComplex, UnsupportedSchema
 from grammar_decode.ir.nodes import Members
 from grammar_decode.json_schema import JsonOptions, compile_schema
+from grammar_decode.json_schema.keywords import Dialect, keywords_of
 from grammar_decode.limits import Limits
 from grammar_decode.reference import accepts
 
@@ -87,6 +89,35 @@ def test_what_is_not_enforced_is_refused_with_its_location(schema: Any, location
 )
 def test_what_says_nothing_here_is_not_refused(schema: Any) -> None:
     compile_schema(schema)
+
+
+WRONG: list[Any] = [None, True, -1, 1.5, 10**20, "a", [], [1], ["a"], {}, {"a": []}]
+RIGHT: dict[str, Any] = {
+    "allOf": [{"minItems": 1}],
+    "anyOf": [{"type": "array"}, {"required": ["a"]}],
+    "if": {"required": ["b"]},
+    "then": {"maxItems": 3},
+    "items": {"type": "string"},
+    "prefixItems": [{"type": "null"}],
+    "contains": {"const": 1},
+    "unevaluatedItems": False,
+    "properties": {"a": {"type": "null"}},
+    "patternProperties": {"^b": {}},
+    "additionalProperties": False,
+    "unevaluatedProperties": {"type": "integer"},
+    "dependentSchemas": {"a": {"minProperties": 2}},
+}
+
+
+@pytest.mark.parametrize("dialect", ["http://json-schema.org/draft-07/schema#", None])
+@pytest.mark.parametrize("keyword", sorted({row.name for row in keywords_of(Dialect.DEFAULT).values()}))
+def test_wrong_arguments_are_errors_whatever_stands_beside_them(keyword: str, dialect: str | None) -> None:
+    start = {"$schema": dialect} if dialect else {}
+    for argument in WRONG:
+        for companion in ({}, *({k: v} for k, v in RIGHT.items() if k != keyword), RIGHT):
+            for schema in ({**companion, keyword: argument}, {keyword: argument, **companion}):
+                with contextlib.suppress(SchemaError):
+                    compile_json_schema(start | schema, cache=None)
 
 
 def test_formats_can_be_ignored() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import struct
@@ -168,6 +169,31 @@ def gguf_file(path, *, model="gpt2", tokens=(), types=None, version=3, **ids):
     pairs += [pair(f"tokenizer.ggml.{name}", 4, struct.pack("<I", value)) for name, value in ids.items()]
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", version, 0, len(pairs)) + b"".join(pairs) + b"tensors")
     return path
+
+
+def gguf_pair(name, kind, value):
+    return gguf_string(f"tokenizer.ggml.{name}") + struct.pack("<I", kind) + value
+
+
+@pytest.mark.parametrize("kind", [4, 6, 7, 8, 12, "strings", "floats", "ints", "arrays"])
+@pytest.mark.parametrize("name", ["model", "tokens", "token_type", "eos_token_id"])
+def test_gguf_values_of_the_wrong_type_are_refused_or_mean_nothing(tmp_path, name, kind):
+    values = {4: b"\1\0\0\0", 6: struct.pack("<f", 1.0), 7: b"\1", 8: gguf_string("a"), 12: struct.pack("<d", 1.0)}
+    arrays = {
+        "strings": struct.pack("<IQ", 8, 1) + gguf_string("a"),
+        "floats": struct.pack("<IQf", 6, 1, 1.0),
+        "ints": struct.pack("<IQi", 5, 1, 1),
+        "arrays": struct.pack("<IQ", 9, 1) + struct.pack("<IQi", 5, 1, 1),
+    }
+    right = {
+        "model": gguf_pair("model", 8, gguf_string("gpt2")),
+        "tokens": gguf_pair("tokens", 9, struct.pack("<IQ", 8, 1) + gguf_string("a")),
+    }
+    right[name] = gguf_pair(name, 9 if kind in arrays else kind, arrays.get(kind) or values[kind])
+    path = tmp_path / "m.gguf"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, len(right)) + b"".join(right.values()))
+    with contextlib.suppress(VocabularyError):
+        assert Vocabulary.from_gguf(path).size == 1
 
 
 def test_gguf_byte_level_types_decide(tmp_path):

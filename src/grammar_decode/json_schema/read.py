@@ -50,8 +50,8 @@ from grammar_decode.json_schema.numbers import exact
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.limits import Limits
 
-#: What the byte format of the IR can't count any more.
-MOST_COUNTED = 2**32 - 1
+#: A minimum is less than that: the kernel takes it for the number of strings of a language that has more.
+MOST_COUNTED = 2**31
 
 # ---- expressions ----------------------------------------------------------------------------------------------------
 
@@ -239,11 +239,16 @@ class Reader:
 
     def schemas(self, schema: Schema, keyword: str, argument: Json) -> tuple[Literal, ...]:
         """An array of schemas."""
-        if not isinstance(argument, list):
-            raise self.wrong(schema, keyword, "an array of schemas", argument)
+        self.num_schemas(schema, keyword, argument)
         if keyword in _ALTERNATIVES:
             self.check_length(schema, keyword, argument, "max_alternatives")
         return tuple(self.document.child(schema, item, keyword, i) for i, item in enumerate(argument))
+
+    def num_schemas(self, schema: Schema, keyword: str, argument: Json) -> int:
+        """The length of an array of schemas."""
+        if not isinstance(argument, list):
+            raise self.wrong(schema, keyword, "an array of schemas", argument)
+        return len(argument)
 
     def check_length(self, schema: Schema, keyword: str, argument: list[Json] | str, limit: str) -> None:
         """Refuse what is longer than the limit."""
@@ -674,9 +679,10 @@ def _items(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> 
     if isinstance(argument, list) and schema.scope.dialect.year != 2020:
         _positions(reader, schema, "items", argument, reading)
         return
-    prefix = schema.value.get("prefixItems", ()) if schema.scope.dialect.year >= 2020 else ()
+    prefix = schema.value.get("prefixItems", []) if schema.scope.dialect.year >= 2020 else []
+    from_index = reader.num_schemas(schema, "prefixItems", prefix)
     literal = reader.document.child(schema, argument, "items")
-    reading.parts.append((ARRAY, reader.formulas.rest(len(prefix), literal)))
+    reading.parts.append((ARRAY, reader.formulas.rest(from_index, literal)))
 
 
 def _prefix_items(reader: Reader, schema: Schema, argument: Json, reading: Reading) -> None:

@@ -44,11 +44,11 @@ _END_KEYS = tuple(f"tokenizer.ggml.{name}_token_id" for name in ("eos", "eot", "
 def read_gguf(path: str | os.PathLike[str], *, added_tokens_as_text: bool = False) -> TokenTable:
     """The bytes of every id, and all tokens that llama.cpp ends a generation at."""
     metadata = read_gguf_metadata(path, prefix="tokenizer.ggml.")
-    tokens: list[str] | None = metadata.get("tokenizer.ggml.tokens")
+    tokens: list[str] = _items_of(path, metadata, "tokens", str)
     if not tokens:
         raise VocabularyError(f"{os.fspath(path)} holds no vocabulary (no tokenizer.ggml.tokens).")
     to_bytes, added_to_bytes = _byte_rule(metadata.get("tokenizer.ggml.model"))
-    types = metadata.get("tokenizer.ggml.token_type") or [_NORMAL] * len(tokens)
+    types = _items_of(path, metadata, "token_type", int) or [_NORMAL] * len(tokens)
     if len(types) != len(tokens):
         raise VocabularyError(f"{os.fspath(path)} has {len(tokens)} tokens, but types for {len(types)}: it is damaged.")
     token_bytes: list[bytes | None] = [None] * len(tokens)
@@ -60,6 +60,16 @@ def read_gguf(path: str | os.PathLike[str], *, added_tokens_as_text: bool = Fals
         elif kind == _USER_DEFINED and added_token_is_text(piece, added_tokens_as_text=added_tokens_as_text):
             token_bytes[token_id] = added_to_bytes(piece)
     return TokenTable(token_bytes, _stop_token_ids(metadata, tokens))
+
+
+def _items_of(path: str | os.PathLike[str], metadata: Mapping[str, Any], name: str, kind: type) -> list[Any]:
+    """An array of the vocabulary; empty where there is none."""
+    items = metadata.get(f"tokenizer.ggml.{name}", [])
+    if not isinstance(items, list) or not all(type(item) is kind for item in items):
+        raise VocabularyError(
+            f"tokenizer.ggml.{name} of {os.fspath(path)} is no array of type {kind.__name__}: it is damaged."
+        )
+    return items
 
 
 def _byte_rule(model: Any) -> tuple[Callable[[str], bytes], Callable[[str], bytes]]:
@@ -89,7 +99,8 @@ def _stop_token_ids(metadata: Mapping[str, Any], tokens: list[str]) -> list[int]
     if {"<|tool_response>", "<|plamo:eos|>"} & names:
         ends -= {"</s>"}  # ordinary text in Gemma 4 and PLaMo
     stops = {token_id for token_id, piece in enumerate(tokens) if piece in ends}
-    stops.update(metadata[key] for key in _END_KEYS if 0 <= metadata.get(key, -1) < len(tokens))
+    ids = (metadata.get(key) for key in _END_KEYS)
+    stops.update(token_id for token_id in ids if type(token_id) is int and 0 <= token_id < len(tokens))
     return sorted(stops)
 
 
