@@ -252,21 +252,29 @@ bool ValueCounter::has_distinct(RegisterId reg, const std::vector<ValueId>& used
     if (i >= n.prefix) break;
   }
   if (domains.size() == 1) return positions.empty() || positions[0]->size() >= positions.size();
+  struct Trial {
+    size_t position;
+    size_t next;  // of its values
+  };
   std::unordered_map<ValueId, size_t> owner;
   for (size_t start = 0; start < positions.size(); ++start) {
     std::unordered_set<ValueId> tried;
-    const auto place = [&](auto&& self, size_t position) -> bool {
-      for (const ValueId value : *positions[position]) {
-        spend();
-        if (!tried.insert(value).second) continue;
-        const auto at = owner.find(value);
-        if (at != owner.end() && !self(self, at->second)) continue;
-        owner[value] = position;
-        return true;
+    std::vector<Trial> path{{start, 0}};  // each position would take the value of the next one
+    while (true) {
+      if (path.empty()) return false;
+      const std::vector<ValueId>& values = *positions[path.back().position];
+      if (path.back().next == values.size()) {
+        path.pop_back();
+        continue;
       }
-      return false;
-    };
-    if (!place(place, start)) return false;
+      spend();
+      const ValueId value = values[path.back().next++];
+      if (!tried.insert(value).second) continue;
+      const auto at = owner.find(value);
+      if (at == owner.end()) break;
+      path.push_back({at->second, 0});
+    }
+    for (const Trial& trial : path) owner[(*positions[trial.position])[trial.next - 1]] = trial.position;
   }
   return true;
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -116,3 +118,22 @@ def test_a_damaged_tokenizer_file_is_a_vocabulary_error(damage: dict[str, Any]) 
     assert gd.Vocabulary.from_tokenizer_json(whole).stop_token_ids == (1,)
     with pytest.raises(gd.VocabularyError):
         gd.Vocabulary.from_tokenizer_json(json.dumps({**whole, **damage}))
+
+
+def test_distinct_items_that_displace_each_other_need_no_stack() -> None:
+    """Each item has two values, and the last one takes the first value of the first one: all of them move on by one."""
+    code = """if True:
+        import threading
+        import grammar_decode as gd
+        n = 12_000
+        items = [*({"enum": [i, i + 1]} for i in range(n - 1)), {"const": 0}]
+        schema = {"type": "array", "uniqueItems": True, "minItems": n, "prefixItems": items, "items": False}
+        threading.stack_size(1 << 19)
+        limits = gd.Limits(max_compile_seconds=60, max_states=2**30)
+        thread = threading.Thread(target=lambda: print(gd.compile_json_schema(schema, limits=limits)))
+        thread.start()
+        thread.join()
+    """
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "Grammar" in result.stdout, result.stderr
