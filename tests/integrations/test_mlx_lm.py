@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import example_runs
 import grammar_decode as gd
 from pages import run_examples
 
@@ -27,6 +28,16 @@ def loaded() -> Any:
     from grammar_decode.models.smollm2 import converted_smollm2
 
     return mlx_lm.load(str(converted_smollm2()))
+
+
+@pytest.fixture(scope="module")
+def in_float32() -> Any:
+    import mlx.core
+    from grammar_decode.models.smollm2 import converted_smollm2
+
+    model, tokenizer = mlx_lm.load(str(converted_smollm2()))
+    model.set_dtype(mlx.core.float32)
+    return model, tokenizer
 
 
 def processor_of(tokenizer: Any) -> Any:
@@ -65,6 +76,34 @@ def test_documents_without_bounds_are_complete_within_max_tokens(loaded: Any) ->
     processor = GrammarLogitsProcessor.for_model(gd.compile_json_schema(schema), tokenizer, max_tokens=20)
     text = mlx_lm.generate(model, tokenizer, prompt, max_tokens=20, logits_processors=[processor])
     jsonschema.validate(json.loads(text), schema)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", example_runs.examples(), ids=lambda example: example.name)
+def test_the_greedy_text_and_the_samples_of_an_example(in_float32: Any, example: example_runs.Example) -> None:
+    import mlx.core
+    from grammar_decode.integrations.mlx_lm import GrammarLogitsProcessor
+    from mlx_lm.sample_utils import make_sampler
+
+    model, tokenizer = in_float32
+    limit = example_runs.MAX_TOKENS
+    processor = GrammarLogitsProcessor.for_model(example.grammar(), tokenizer, max_tokens=limit)
+
+    def text(temperature: float) -> str:
+        processor.reset()
+        written: str = mlx_lm.generate(
+            model,
+            tokenizer,
+            example.prompt_ids,
+            max_tokens=limit,
+            sampler=make_sampler(temp=temperature),
+            logits_processors=[processor],
+        )
+        return written
+
+    assert text(0.0) == example.greedy
+    mlx.core.random.seed(1)
+    example.judge([text(1.0) for _ in range(example_runs.SAMPLES)])
 
 
 def test_drafts_change_nothing(loaded: Any) -> None:

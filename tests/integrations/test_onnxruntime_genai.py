@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import example_runs
 import grammar_decode as gd
 from grammar_decode.integrations.onnxruntime_genai import generate, vocabulary_of
 from pages import run_examples
@@ -96,12 +97,17 @@ def test_a_model_folder(tmp_path: Path) -> None:
         vocabulary_of(tmp_path)
 
 
-@pytest.mark.model
-def test_greedy_text_is_that_of_the_other_engines() -> None:
+@pytest.fixture(scope="module")
+def loaded() -> Any:
     og = pytest.importorskip("onnxruntime_genai")
     if not FOLDER.is_dir():
         pytest.skip(f"{FOLDER} is absent; `make test-onnx` makes it")
-    model = og.Model(str(FOLDER))
+    return og, og.Model(str(FOLDER)), vocabulary_of(FOLDER)
+
+
+@pytest.mark.model
+def test_greedy_text_is_that_of_the_other_engines(loaded: Any) -> None:
+    og, model, vocabulary = loaded
     tokenizer = og.Tokenizer(model)
     prompt = f"<|im_start|>user\n{BOB}<|im_end|>\n<|im_start|>assistant\n"
     system = "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
@@ -109,11 +115,31 @@ def test_greedy_text_is_that_of_the_other_engines() -> None:
     params.set_search_options(max_length=256, do_sample=False)
     generator = og.Generator(model, params)
     generator.append_tokens(tokenizer.encode(system + prompt))
-    vocabulary = vocabulary_of(FOLDER)
     grammar = gd.compile_json_schema(PERSON, gd.JsonOptions(whitespace="spaced", key_order="schema"))
     tokens = [step[0] for step in generate(generator, [gd.GrammarMatcher(grammar, vocabulary)])]
     text = b"".join(vocabulary.token_bytes[token_id] or b"" for token_id in tokens).decode()
     assert text == ANSWER
+
+
+@pytest.mark.model
+@pytest.mark.slow
+@pytest.mark.parametrize("example", example_runs.examples(), ids=lambda example: example.name)
+def test_the_greedy_text_and_the_samples_of_an_example(loaded: Any, example: example_runs.Example) -> None:
+    og, model, vocabulary = loaded
+    limit = example_runs.MAX_TOKENS
+    grammar = example.grammar()
+
+    def texts(num_rows: int, **options: Any) -> list[str]:
+        params = og.GeneratorParams(model)
+        params.set_search_options(max_length=len(example.prompt_ids) + limit, batch_size=num_rows, **options)
+        generator = og.Generator(model, params)
+        generator.append_tokens(np.array([example.prompt_ids] * num_rows, dtype=np.int32))
+        matchers = [gd.GrammarMatcher(grammar, vocabulary, max_tokens=limit) for _ in range(num_rows)]
+        rows = zip(*generate(generator, matchers), strict=True)
+        return [b"".join(vocabulary.token_bytes[token_id] or b"" for token_id in row).decode() for row in rows]
+
+    assert texts(1, do_sample=False) == [example.greedy]
+    example.judge(texts(example_runs.SAMPLES, do_sample=True, temperature=1.0, top_k=0, random_seed=1))
 
 
 @pytest.mark.model

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import example_runs
 import grammar_decode as gd
 from pages import run_examples
 
@@ -221,6 +222,27 @@ def test_xgrammars_own_processor_fails_here_and_ours_does_not(
     with pytest.raises(AssertionError):
         generate(smollm2, LogitsProcessor(compiled), **options)
     assert all(map(is_valid, generate(smollm2, processor_of(smollm2, grammar), **options)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", example_runs.examples(), ids=lambda example: example.name)
+def test_the_greedy_text_and_the_samples_of_an_example(smollm2: Any, example: example_runs.Example) -> None:
+    from grammar_decode.integrations.transformers import GrammarLogitsProcessor
+
+    limit = example_runs.MAX_TOKENS
+    processor = GrammarLogitsProcessor(example.grammar(), smollm2.vocabulary, max_new_tokens=limit)
+    ids = torch.tensor([example.prompt_ids])
+    options = {"attention_mask": torch.ones_like(ids), "max_new_tokens": limit, "logits_processor": [processor]}
+
+    def texts(rows: Any) -> list[str]:
+        answers: list[str] = smollm2.tokenizer.batch_decode(rows[:, ids.shape[1] :], skip_special_tokens=True)
+        return answers
+
+    assert texts(smollm2.model.generate(ids, do_sample=False, **options)) == [example.greedy]
+    processor.reset()
+    torch.manual_seed(1)
+    samples = {"do_sample": True, "top_k": 0, "num_return_sequences": example_runs.SAMPLES}
+    example.judge(texts(smollm2.model.generate(ids, **samples, **options)))
 
 
 def test_the_page_prints_what_it_says(smollm2: Any) -> None:

@@ -19,6 +19,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+import example_runs
+
 pytestmark = [pytest.mark.model, pytest.mark.filterwarnings("default")]
 pytest.importorskip("vllm")
 
@@ -56,10 +58,10 @@ def llm(model_path: str) -> Iterator[Any]:
 
         yield LLM(
             model_path,
-            dtype="bfloat16",
+            dtype="float32",  # for the text of the other engines
             enforce_eager=True,
             max_model_len=1024,
-            max_num_seqs=8,
+            max_num_seqs=16,
             structured_outputs_config={"backend": "grammar-decode"},
             additional_config=OPTIONS,
         )
@@ -101,6 +103,27 @@ def test_every_kind_in_one_batch_with_a_free_row(llm: Any) -> None:
     assert free[1] == "length"
     # the free row is what it is alone
     assert chat(llm, [None], max_tokens=48)[0][0][:60] == free[0][:60]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", example_runs.examples(), ids=lambda example: example.name)
+def test_the_greedy_text_and_the_samples_of_an_example(llm: Any, example: example_runs.Example) -> None:
+    from vllm import SamplingParams
+    from vllm.sampling_params import StructuredOutputsParams
+
+    def texts(num_samples: int, temperature: float) -> list[str]:
+        params = SamplingParams(
+            n=num_samples,
+            temperature=temperature,
+            seed=1,
+            max_tokens=example_runs.MAX_TOKENS,
+            structured_outputs=StructuredOutputsParams(json=example.schema),
+        )
+        (output,) = llm.generate({"prompt_token_ids": example.prompt_ids}, params, use_tqdm=False)
+        return [answer.text for answer in output.outputs]
+
+    assert texts(1, 0) == [example.greedy]
+    example.judge(texts(example_runs.SAMPLES, 1.0))
 
 
 def test_grammars_are_shared_between_requests(llm: Any) -> None:
