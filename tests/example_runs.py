@@ -1,7 +1,7 @@
 """What every engine has to do with the five schemas of examples/: twelve samples each, and one greedy text.
 
-The prompts are token ids and the greedy texts are recorded, so that engines are asked the same and need no tokenizer for
-it: `python tests/example_runs.py` writes them with transformers in float32. Other engines in float32, with the same
+The prompts are token ids and the greedy texts are recorded, so that engines are asked the same and need no tokenizer
+for it: `python tests/example_runs.py` writes them with transformers in float32. Other engines in float32, with the same
 weights, have to write the same text.
 """
 

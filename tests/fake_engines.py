@@ -176,13 +176,88 @@ class BaseGrammarBackend:
             copied = value.copy()
             copied.maybe_init_reasoning(require_reasoning)
             return copied, True
-        return self.executor.submit(getattr(self, f"dispatch_{key[0]}"), key[1]), False
+        return self.executor.submit(self._init_value_dispatch, key, require_reasoning), False
+
+    def _init_value_dispatch(self, key: tuple[str, str], reasoning: bool) -> Any:
+        return getattr(self, f"dispatch_{key[0]}")(key[1])
 
     def set_cache(self, key: tuple[str, str], value: Any) -> None:
         self.cache[key] = value
 
     def reset(self) -> None:
         self.cache.clear()
+
+
+class ReasonerGrammarObject(BaseGrammarObject):
+    """A grammar that begins behind the end of the reasoning; `tokens_after_end` is -1 before it."""
+
+    def __init__(self, grammar: Any, end_ids: list[int]) -> None:
+        super().__init__()
+        self.grammar = grammar
+        self.end_ids = end_ids
+        self.history: list[int] = []
+        self.is_reasoning = True
+
+    def maybe_init_reasoning(self, reasoning: bool) -> None:
+        self.history = []
+        self.is_reasoning = reasoning
+
+    @property
+    def tokens_after_end(self) -> int:
+        if not self.is_reasoning:
+            return len(self.history)
+        size = len(self.end_ids)
+        ends = (end for end in range(size, len(self.history) + 1) if self.history[end - size : end] == self.end_ids)
+        return len(self.history) - next(ends, len(self.history) + 1)
+
+    def accept_token(self, token: int) -> None:
+        if self.tokens_after_end >= 0:
+            self.grammar.accept_token(token)
+        self.history.append(token)
+
+    def rollback(self, k: int) -> None:
+        if (count := min(k, self.tokens_after_end)) > 0:
+            self.grammar.rollback(count)
+        del self.history[len(self.history) - k :]
+
+    def is_terminated(self) -> bool:
+        return self.tokens_after_end >= 0 and bool(self.grammar.is_terminated())
+
+    def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> Any:
+        return self.grammar.allocate_vocab_mask(vocab_size, batch_size, device)
+
+    def fill_vocab_mask(self, vocab_mask: Any, idx: int) -> None:
+        if self.tokens_after_end >= 0:
+            self.grammar.fill_vocab_mask(vocab_mask, idx)
+
+    @property
+    def apply_vocab_mask(self) -> Any:
+        return self.grammar.apply_vocab_mask
+
+    def copy(self) -> ReasonerGrammarObject:
+        return ReasonerGrammarObject(self.grammar.copy(), self.end_ids)
+
+
+class ReasoningParser:
+    def __init__(self, model_type: str, stream_reasoning: bool, tokenizer: Any) -> None:
+        self.end = {"deepseek-r1": "</think>"}[model_type]
+
+
+class ReasonerGrammarBackend(BaseGrammarBackend):
+    def __init__(self, backend: Any, parser: Any, tokenizer: Any, enable_strict_thinking: bool = False) -> None:
+        super().__init__()
+        if enable_strict_thinking:
+            raise ValueError("the grammar backend does not support token filtering")
+        self.grammar_backend = backend
+        self.end_ids = tokenizer.encode(parser.end, add_special_tokens=False)
+
+    def _init_value_dispatch(self, key: tuple[str, str], reasoning: bool) -> Any:
+        value = self.grammar_backend._init_value_dispatch(key, reasoning)
+        if isinstance(value, InvalidGrammarObject):
+            return value
+        wrapped = ReasonerGrammarObject(value, self.end_ids)
+        wrapped.maybe_init_reasoning(reasoning)
+        return wrapped
 
 
 GRAMMAR_BACKEND_REGISTRY: dict[str, Any] = {}
@@ -205,6 +280,8 @@ def sglang() -> dict[str, dict[str, Any]]:
             "InvalidGrammarObject": InvalidGrammarObject,
             "register_grammar_backend": GRAMMAR_BACKEND_REGISTRY.__setitem__,
         },
+        "sglang.srt.constrained.reasoner_grammar_backend": {"ReasonerGrammarBackend": ReasonerGrammarBackend},
+        "sglang.srt.parser.reasoning_parser": {"ReasoningParser": ReasoningParser},
     }
 
 

@@ -33,6 +33,7 @@ def loaded() -> Any:
 @pytest.fixture(scope="module")
 def in_float32() -> Any:
     import mlx.core
+
     from grammar_decode.models.smollm2 import converted_smollm2
 
     model, tokenizer = mlx_lm.load(str(converted_smollm2()))
@@ -82,8 +83,9 @@ def test_documents_without_bounds_are_complete_within_max_tokens(loaded: Any) ->
 @pytest.mark.parametrize("example", example_runs.examples(), ids=lambda example: example.name)
 def test_the_greedy_text_and_the_samples_of_an_example(in_float32: Any, example: example_runs.Example) -> None:
     import mlx.core
-    from grammar_decode.integrations.mlx_lm import GrammarLogitsProcessor
     from mlx_lm.sample_utils import make_sampler
+
+    from grammar_decode.integrations.mlx_lm import GrammarLogitsProcessor
 
     model, tokenizer = in_float32
     limit = example_runs.MAX_TOKENS

@@ -221,3 +221,109 @@ def test_a_backend_for_a_tokenizer(adapter: Any) -> None:
     assert backend.vocabulary.stop_token_ids == (256,)
     assert backend.options.whitespace == "compact"
     backend.executor.shutdown()
+
+
+# ---- behind reasoning -----------------------------------------------------------------------------------------------
+
+THINK_END = 257
+
+
+def thinking_tokenizer() -> Any:
+    """Bytes, and the markers of reasoning; called as SGLang calls a tokenizer of transformers."""
+    tiktoken = pytest.importorskip("tiktoken")
+
+    class Tokenizer(tiktoken.Encoding):  # type: ignore[misc, name-defined]
+        def encode(self, text: str, **_options: Any) -> list[int]:
+            return list(super().encode(text, allowed_special="all"))
+
+        def decode(self, token_ids: list[int], **_options: Any) -> str:
+            return str(super().decode(token_ids))
+
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    markers = {"<|im_end|>": 256, "</think>": THINK_END, "<think>": 258}
+    return Tokenizer("thinking", pat_str=r"[\s\S]", mergeable_ranks=ranks, special_tokens=markers)
+
+
+@pytest.fixture
+def reasoning(adapter: Any) -> Iterator[Any]:
+    """The backend as it is behind `--reasoning-parser deepseek-r1`."""
+    backend = adapter.create_backend(SimpleNamespace(reasoning_parser="deepseek-r1"), thinking_tokenizer(), 300, {256})
+    yield backend
+    backend.executor.shutdown()
+    backend.grammar_backend.executor.shutdown()
+
+
+def reasoner(backend: Any, does_reason: bool, spec: Any = SCHEMA) -> Any:
+    key = ("json", json.dumps(spec))
+    value, is_hit = backend.get_cached_or_future_value(key, does_reason)
+    if not is_hit:
+        value = value.result()
+        backend.set_cache(key, value.copy())
+    return value
+
+
+def filled(grammar: Any, row: int = 0) -> Any:
+    mask = grammar.allocate_vocab_mask(300, row + 1, "cpu")
+    grammar.fill_vocab_mask(mask, row)
+    return row_of(mask, row)
+
+
+def test_nothing_is_lost_at_the_end_of_the_reasoning(reasoning: Any) -> None:
+    inner = reasoning.grammar_backend
+    plain = gd.GrammarMatcher(gd.compile_json_schema(SCHEMA, inner.options), inner.vocabulary)
+    for _ in range(2):  # compiled, then from the cache
+        grammar = reasoner(reasoning, True)
+        plain.reset()
+        for token_id in [*b'I think "[1', 258, *b"]{", THINK_END]:
+            assert (filled(grammar) == -1).all()
+            grammar.accept_token(token_id)
+        for token_id in [*b"[12,1]", 256]:
+            assert (filled(grammar) == mask_of(plain)).all()
+            assert not grammar.is_terminated()
+            grammar.accept_token(token_id)
+            assert plain.accept_token(token_id)
+        assert grammar.is_terminated()
+    grammar = reasoner(reasoning, False)
+    with pytest.raises(ValueError, match="not allowed"):
+        grammar.accept_token(ord("x"))
+
+
+def test_drafts_are_taken_back_across_the_end_of_the_reasoning(reasoning: Any) -> None:
+    grammar = reasoner(reasoning, True)
+    answer = [*b"so", THINK_END, *b"[1]", 256]
+    for taken_back in range(1, len(answer) + 1):
+        for token_id in answer:
+            grammar.accept_token(token_id)
+        assert grammar.is_terminated()
+        grammar.rollback(taken_back)
+        assert not grammar.is_terminated()
+        thinks = taken_back > 4
+        assert bool((filled(grammar) == -1).all()) is thinks
+        grammar.rollback(len(answer) - taken_back)
+        assert (filled(grammar) == -1).all()
+
+
+def test_a_batch_of_rows_that_reason_that_answer_and_that_have_no_wrapper(adapter: Any, reasoning: Any) -> None:
+    reasons, answers, plain = reasoner(reasoning, True), reasoner(reasoning, False), request(reasoning.grammar_backend)
+    entries = [SimpleNamespace(row=row, grammar=each) for row, each in enumerate((reasons, answers, plain))]
+    mask = reasons.allocate_vocab_mask(300, 3, "cpu")
+    type(plain).fill_vocab_mask_batched(entries, mask)
+    assert (row_of(mask, 0) == -1).all()
+    assert (row_of(mask, 1) == row_of(mask, 2)).all()
+    assert ids_of(row_of(mask, 1)) == sorted(b"\t\n\r [")
+    logits: Any = np.zeros((3, 300), dtype=np.float32)
+    if not isinstance(mask, np.ndarray):
+        import torch
+
+        logits = torch.from_numpy(logits)
+    reasons.apply_vocab_mask(logits=logits, vocab_mask=mask)
+    assert np.isfinite(np.asarray(logits)).sum(axis=1).tolist() == [300, 5, 5]
+
+
+def test_errors_pass_the_wrapper_and_strict_thinking_is_refused(adapter: Any, reasoning: Any) -> None:
+    invalid = reasoning.get_cached_or_future_value(("json", '{"type": "foo"}'), True)[0].result()
+    assert isinstance(invalid, adapter.InvalidGrammarObject)
+    assert "#/type" in invalid.error_message
+    strict = SimpleNamespace(reasoning_parser="deepseek-r1", enable_strict_thinking=True)
+    with pytest.raises(ValueError, match="token filtering"):
+        adapter.create_backend(strict, thinking_tokenizer(), 300, {256})

@@ -207,21 +207,41 @@ def test_for_model_needs_only_what_generate_needs(smollm2: Any, grammar: gd.Gram
     assert generate(smollm2, processor) == [greedy]
 
 
-@pytest.mark.parametrize(
-    "options", [{"num_beams": 3}, {"prompt_lookup_num_tokens": 3}, {"assistant": True}], ids=lambda o: next(iter(o))
-)
-def test_xgrammars_own_processor_fails_here_and_ours_does_not(
-    smollm2: Any, grammar: gd.Grammar, options: dict[str, Any]
-) -> None:
+#: The decoding modes of docs/integrations/transformers.md: the prompts, and the options of `generate`.
+MODES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "greedy": ((BOB,), {}),
+    "two prompts": ((SHORT, BOB), {}),
+    "samples": ((BOB,), {"do_sample": True, "num_return_sequences": 3}),
+    "beams": ((BOB,), {"num_beams": 3}),
+    "beams of two prompts": ((SHORT, BOB), {"num_beams": 3, "num_return_sequences": 2}),
+    "prompt lookup": ((BOB,), {"prompt_lookup_num_tokens": 3}),
+    "assistant": ((BOB,), {"assistant_model": ...}),
+    "prefill chunks": ((BOB,), {"prefill_chunk_size": 16}),
+    "static cache": ((BOB,), {"cache_implementation": "static", "disable_compile": True}),
+    "guidance": ((BOB,), {"guidance_scale": 1.5}),
+}
+FAIL_IN_XGRAMMAR = ("beams", "beams of two prompts", "prompt lookup", "assistant")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_xgrammars_own_processor_beside_ours(smollm2: Any, grammar: gd.Grammar, mode: str) -> None:
     xgrammar = pytest.importorskip("xgrammar")
     from xgrammar.contrib.hf import LogitsProcessor
 
-    options = {"assistant_model": smollm2.model} if "assistant" in options else options
+    prompts, options = MODES[mode]
+    if "assistant_model" in options:
+        options = {"assistant_model": smollm2.model}
     info = xgrammar.TokenizerInfo.from_huggingface(smollm2.tokenizer, vocab_size=smollm2.vocabulary.size)
     compiled = xgrammar.GrammarCompiler(info).compile_json_schema(json.dumps(SCHEMA), any_whitespace=False)
-    with pytest.raises(AssertionError):
-        generate(smollm2, LogitsProcessor(compiled), **options)
-    assert all(map(is_valid, generate(smollm2, processor_of(smollm2, grammar), **options)))
+    theirs = LogitsProcessor([compiled] * len(prompts) if "num_return_sequences" not in options else compiled)
+    torch.manual_seed(1)
+    if mode in FAIL_IN_XGRAMMAR:
+        with pytest.raises(AssertionError):
+            generate(smollm2, theirs, prompts, **options)
+    else:
+        assert all(map(is_valid, generate(smollm2, theirs, prompts, **options)))
+    assert all(map(is_valid, generate(smollm2, processor_of(smollm2, grammar), prompts, **options)))
 
 
 @pytest.mark.slow
