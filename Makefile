@@ -66,6 +66,9 @@ test: $(STAMPS)/test
 test-all: $(STAMPS)/test $(STAMPS)/demo
 	GRAMMAR_DECODE_TESTS=all $(BIN)/python -m pytest -m "" $(ARGS)
 
+# One thread: the same sums, so the same texts on every machine, and threads that wait for each other crawl on a busy one.
+test-transformers test-vllm test-sglang test-llamacpp test-onnx test-mlx: export OMP_NUM_THREADS := 1
+
 test-transformers: $(STAMPS)/test $(STAMPS)/demo
 	$(BIN)/python -m pytest -m model tests/integrations/test_smollm2.py tests/integrations/test_transformers.py $(ARGS)
 
