@@ -132,6 +132,7 @@ def vllm() -> dict[str, dict[str, Any]]:
             "StructuredOutputGrammar": StructuredOutputGrammar,
             "StructuredOutputOptions": StructuredOutputOptions,
         },
+        "vllm.v1.structured_output.utils": {"xgr": ModuleType("xgrammar")},
         "vllm.v1.structured_output.request": {"get_structured_output_key": get_structured_output_key},
     }
 

@@ -134,6 +134,19 @@ def test_grammars_are_shared_between_requests(llm: Any) -> None:
     assert len(backend.cache) <= before + 1
 
 
+def test_masks_are_applied_by_our_kernel(llm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vllm.v1.structured_output import utils
+
+    rows = []
+    plain = utils.xgr.apply_token_bitmask_inplace
+    monkeypatch.setattr(utils.xgr, "_plain", None)  # it would fail
+    monkeypatch.setattr(
+        utils.xgr, "apply_token_bitmask_inplace", lambda *a, **o: rows.append(len(a[0])) or plain(*a, **o)
+    )
+    assert chat(llm, [{"json": PERSON}, None, {"json": PERSON}])[::2] == [(ANSWER, "stop")] * 2
+    assert max(rows) == 3
+
+
 def test_a_document_without_bounds_is_complete_within_max_tokens(llm: Any) -> None:
     from vllm.exceptions import VLLMValidationError
 

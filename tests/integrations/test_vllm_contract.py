@@ -264,3 +264,31 @@ def test_documents_of_several_requests_at_once(adapter: Any, backend: Any) -> No
                 assert walks[row][step] in ids_of(row_of(bitmask, row))
                 assert grammar.accept_tokens("r", [walks[row][step]])
     assert all(grammar.is_terminated() for grammar in grammars)
+
+
+def test_masks_are_applied_by_our_kernel_on_a_cpu_and_by_vllms_elsewhere(adapter: Any) -> None:
+    calls: list[Any] = []
+    plain = SimpleNamespace(apply_token_bitmask_inplace=lambda *a, **o: calls.append((a, o)), __version__="0")
+    masks = adapter.MasksOnCPU(plain)
+    assert masks.__version__ == "0"
+    elsewhere = SimpleNamespace(is_cpu=False)
+    masks.apply_token_bitmask_inplace(elsewhere, "mask", indices="rows")
+    assert calls == [((elsewhere, "mask"), {"indices": "rows"})]
+
+    class Logits(np.ndarray[Any, Any]):
+        is_cpu = True
+
+    bitmask: Any = np.zeros((3, 2), dtype=np.int32)
+    bitmask[1, 0] = 0b101
+    logits = np.zeros((3, 40), dtype=np.float32).view(Logits)
+    masks.apply_token_bitmask_inplace(logits, bitmask, indices=[1, 2])
+    assert np.isfinite(logits).sum(axis=1).tolist() == [40, 2, 0]
+    assert len(calls) == 1
+
+
+def test_masks_on_a_cpu_are_set_up_once(adapter: Any, backend: Any) -> None:
+    utils = importlib.import_module("vllm.v1.structured_output.utils")
+    first = utils.xgr
+    assert isinstance(first, adapter.MasksOnCPU)
+    adapter.mask_on_cpu()
+    assert utils.xgr is first
