@@ -11,7 +11,7 @@ import importlib.util
 import json
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -192,10 +192,11 @@ class BaseGrammarBackend:
 class ReasonerGrammarObject(BaseGrammarObject):
     """A grammar that begins behind the end of the reasoning; `tokens_after_end` is -1 before it."""
 
-    def __init__(self, grammar: Any, end_ids: list[int]) -> None:
+    def __init__(self, grammar: Any, end_ids: list[int], forbid: Callable[[Any, int], None] | None) -> None:
         super().__init__()
         self.grammar = grammar
         self.end_ids = end_ids
+        self.forbid = forbid
         self.history: list[int] = []
         self.is_reasoning = True
 
@@ -230,25 +231,34 @@ class ReasonerGrammarObject(BaseGrammarObject):
     def fill_vocab_mask(self, vocab_mask: Any, idx: int) -> None:
         if self.tokens_after_end >= 0:
             self.grammar.fill_vocab_mask(vocab_mask, idx)
+        elif self.forbid is not None:
+            self.forbid(vocab_mask, idx)
 
     @property
     def apply_vocab_mask(self) -> Any:
         return self.grammar.apply_vocab_mask
 
     def copy(self) -> ReasonerGrammarObject:
-        return ReasonerGrammarObject(self.grammar.copy(), self.end_ids)
+        return ReasonerGrammarObject(self.grammar.copy(), self.end_ids, self.forbid)
 
 
 class ReasoningParser:
     def __init__(self, model_type: str, stream_reasoning: bool, tokenizer: Any) -> None:
-        self.end = {"deepseek-r1": "</think>"}[model_type]
+        self.end = "</think>"
+        self.excluded = {"deepseek-r1": [], "qwen3": ["<tool_call>", "</tool_call>", "<|im_end|>", "<|endoftext|>"]}[
+            model_type
+        ]
 
 
 class ReasonerGrammarBackend(BaseGrammarBackend):
     def __init__(self, backend: Any, parser: Any, tokenizer: Any, enable_strict_thinking: bool = False) -> None:
         super().__init__()
-        if enable_strict_thinking:
-            raise ValueError("the grammar backend does not support token filtering")
+        self.forbid = None
+        if enable_strict_thinking and parser.excluded:
+            if not getattr(backend, "is_support_token_filter", False):
+                raise ValueError("the grammar backend does not support token filtering")
+            excluded = [i for text in parser.excluded for i in tokenizer.encode(text, add_special_tokens=False)]
+            self.forbid = lambda mask, row: backend.set_token_filter(mask, excluded, row, is_allowed=False)
         self.grammar_backend = backend
         self.end_ids = tokenizer.encode(parser.end, add_special_tokens=False)
 
@@ -256,7 +266,7 @@ class ReasonerGrammarBackend(BaseGrammarBackend):
         value = self.grammar_backend._init_value_dispatch(key, reasoning)
         if isinstance(value, InvalidGrammarObject):
             return value
-        wrapped = ReasonerGrammarObject(value, self.end_ids)
+        wrapped = ReasonerGrammarObject(value, self.end_ids, self.forbid)
         wrapped.maybe_init_reasoning(reasoning)
         return wrapped
 

@@ -240,7 +240,8 @@ def thinking_tokenizer() -> Any:
             return str(super().decode(token_ids))
 
     ranks = {bytes([byte]): byte for byte in range(256)}
-    markers = {"<|im_end|>": 256, "</think>": THINK_END, "<think>": 258}
+    names = ("<|im_end|>", "</think>", "<think>", "<tool_call>", "</tool_call>", "<|endoftext|>")
+    markers = {name: 256 + number for number, name in enumerate(names)}
     return Tokenizer("thinking", pat_str=r"[\s\S]", mergeable_ranks=ranks, special_tokens=markers)
 
 
@@ -320,10 +321,35 @@ def test_a_batch_of_rows_that_reason_that_answer_and_that_have_no_wrapper(adapte
     assert np.isfinite(np.asarray(logits)).sum(axis=1).tolist() == [300, 5, 5]
 
 
-def test_errors_pass_the_wrapper_and_strict_thinking_is_refused(adapter: Any, reasoning: Any) -> None:
+def test_errors_pass_the_wrapper(adapter: Any, reasoning: Any) -> None:
     invalid = reasoning.get_cached_or_future_value(("json", '{"type": "foo"}'), True)[0].result()
     assert isinstance(invalid, adapter.InvalidGrammarObject)
     assert "#/type" in invalid.error_message
-    strict = SimpleNamespace(reasoning_parser="deepseek-r1", enable_strict_thinking=True)
-    with pytest.raises(ValueError, match="token filtering"):
-        adapter.create_backend(strict, thinking_tokenizer(), 300, {256})
+
+
+def test_strict_thinking_forbids_the_tokens_of_tools_while_the_model_thinks(adapter: Any) -> None:
+    arguments = SimpleNamespace(reasoning_parser="qwen3", enable_strict_thinking=True)
+    backend = adapter.create_backend(arguments, thinking_tokenizer(), 300, {256})
+    grammar = reasoner(backend, True)
+    forbidden = set(range(300)) - set(ids_of(filled(grammar, 1)))
+    assert forbidden & set(range(256, 264)) == {256, 259, 260, 261}
+    assert not forbidden & {*range(256), THINK_END}
+    grammar.accept_token(THINK_END)
+    assert ids_of(filled(grammar)) == sorted(b"\t\n\r [")
+    backend.executor.shutdown()
+    backend.grammar_backend.executor.shutdown()
+
+
+@pytest.mark.parametrize("resets", [True, False])
+def test_a_filter_of_tokens(adapter: Any, backend: Any, resets: bool) -> None:
+    rng = random.Random(5)
+    for _ in range(50):
+        mask = request(backend).allocate_vocab_mask(96, 2, "cpu")
+        before = rng.sample(range(96), 40)
+        backend.set_token_filter(mask, before, 1)
+        assert set(ids_of(row_of(mask, 1))) == set(before)
+        chosen, allows = rng.sample(range(96), rng.randrange(6)), rng.random() < 0.5
+        backend.set_token_filter(mask, chosen, 1, is_allowed=allows, reset_vocab_mask=resets)
+        kept = (set() if allows else set(range(96))) if resets else set(before)
+        assert set(ids_of(row_of(mask, 1))) == (kept | set(chosen) if allows else kept - set(chosen))
+        assert (row_of(mask, 0) == -1).all()

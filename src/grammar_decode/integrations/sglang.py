@@ -99,6 +99,9 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
     move_vocab_mask = staticmethod(RequestGrammar.move_vocab_mask)
     apply_vocab_mask = staticmethod(RequestGrammar.apply_vocab_mask)
 
+    #: For `--enable-strict-thinking`: the wrapper forbids tokens by `set_token_filter` while the model thinks.
+    is_support_token_filter = True
+
     #: How many grammars SGLang's own cache may hold; they share the compiled ones, whose memory is bounded.
     max_cached = 1024
 
@@ -120,6 +123,23 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
             return RequestGrammar(cached(self.grammars, key, compile_grammar), self.vocabulary)
         except (GrammarDecodeError, TypeError) as error:
             return InvalidGrammarObject(f"{NAME}: {error}")
+
+    @staticmethod
+    def set_token_filter(
+        vocab_mask: torch.Tensor,
+        token_ids: Iterable[int],
+        batch_idx: int,
+        is_allowed: bool = True,
+        reset_vocab_mask: bool = True,
+    ) -> None:
+        """Allow or forbid some tokens in a row; with a reset, the others are then what these are not."""
+        row = vocab_mask[batch_idx]
+        if reset_vocab_mask:
+            row[:] = 0 if is_allowed else -1
+        for token_id in token_ids:
+            bit = 1 << token_id % 32 if token_id % 32 < 31 else -(1 << 31)  # words are signed
+            word = int(row[token_id // 32])
+            row[token_id // 32] = word | bit if is_allowed else word & ~bit
 
     def _not_supported(self, key_type: str, key_string: str) -> BaseGrammarObject:
         return InvalidGrammarObject(f"{NAME}: {key_type} is not supported; json_schema and regex are")
