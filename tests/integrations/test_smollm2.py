@@ -60,6 +60,14 @@ def test_each_example_is_complete_and_valid_within_a_tight_limit(model: Any, nam
     assert len(result.tokens) <= distance + 3
 
 
+def test_the_converted_model_says_its_rotary_base_in_both_ways(model: Any) -> None:
+    from grammar_decode.models.smollm2 import converted_smollm2
+
+    config = json.loads((converted_smollm2() / "config.json").read_text(encoding="utf-8"))
+    assert config["rope_theta"] == config["rope_parameters"]["rope_theta"] == 100_000
+    assert model.model.config.rope_parameters["rope_theta"] == 100_000
+
+
 def test_several_tokens_at_once_are_the_same_as_one_by_one(model: Any) -> None:
     ids, more = model.encode(BOB), model.tokenize('{"name": "Bob", "age": ')
     model.prefill(ids)

