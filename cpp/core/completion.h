@@ -12,6 +12,7 @@
 // Not thread-safe: the owner (Engine) holds a lock.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -48,6 +49,11 @@ class Completion {
   size_t memory_bytes() const;
 
  private:
+  static uint64_t pair(uint32_t a, uint32_t b) { return (uint64_t{a} << 32) | b; }
+  static Cost& at(std::vector<Cost>& table, uint32_t index, Cost unknown) {
+    if (table.size() <= index) table.resize(std::max<size_t>(index + 1, table.size() * 2), unknown);
+    return table[index];
+  }
   static constexpr Cost kUnknown = 0xFFFFFFFF;
   // The next entry of a container: what is written from the key (behind its opening quote) or the value on, and what is left at each byte
   // of it. An item has no text of its own.

@@ -112,10 +112,12 @@ std::string Completion::value_text(NodeId node, size_t max_bytes) {
     case Node::kElements: {
       if (n.unique) {
         const std::span<const FrameId> threads = automaton_.threads(automaton_.opened_array(node));
-        return threads.empty() ? std::string() : "[" + text_of_frame(FrameId(threads.front()), max_bytes);
+        if (threads.empty()) return {};
+        return std::string("[").append(text_of_frame(FrameId(threads.front()), max_bytes));
       }
       const RegisterId reg = containers_.initial(node);
-      return (n.kind == Node::kMembers ? "{" : "[") + rest_of_container(reg, !containers_.can_close(reg), {}, max_bytes);
+      std::string text = n.kind == Node::kMembers ? "{" : "[";
+      return text.append(rest_of_container(reg, !containers_.can_close(reg), {}, max_bytes));
     }
   }
   return {};

@@ -14,6 +14,10 @@ using Cost = uint32_t;
 inline constexpr Cost kFar = Cost{1} << 30;  // none known; whatever is added to it
 
 inline Cost plus(Cost a, Cost b) { return a >= kFar || b >= kFar ? kFar : std::min(a + b, kFar); }
+inline Cost times(uint64_t count, Cost cost) {
+  if (count > 0 && cost >= kFar) return kFar;
+  return static_cast<Cost>(std::min<uint64_t>(count * cost, kFar));
+}
 
 class TextCost {
  public:

@@ -395,23 +395,24 @@ void ValueCounter::list_scalars(ExprId rest, const std::string& text, Values& ou
     const StringPrefix string = read_string(so_far);
     const NumberPrefix number = read_number(so_far);
     if (string.valid) {
-      meaning = "s" + string.text + (string.closed ? "\"" : "\\") + string.pending;
+      meaning.assign("s").append(string.text).append(string.closed ? "\"" : "\\").append(string.pending);
     } else if (number.valid) {
       // Zeros behind the point matter only if another digit can follow them; the exponent of zero never does.
       const size_t last = number.digits.find_last_not_of('0') + 1;
       const auto zeros = static_cast<int64_t>(number.digits.size() - last);
       const bool in_fraction = so_far.find('.') != std::string::npos;
       const bool is_open = in_fraction && !number.has_exponent && zeros_may_count(state);
-      meaning = std::string(number.negative ? "-" : "+") + number.digits.substr(0, last) + "|";
+      meaning.assign(number.negative ? "-" : "+").append(number.digits, 0, last).append("|");
       if (last > 0) {
-        meaning += std::to_string(number.scale - zeros) + (is_open ? "z" + std::to_string(zeros) : "");
+        meaning.append(std::to_string(number.scale - zeros));
+        if (is_open) meaning.append("z").append(std::to_string(zeros));
       } else if (is_open) {
-        meaning += "z" + std::to_string(number.scale);
+        meaning.append("z").append(std::to_string(number.scale));
       }
       meaning += in_fraction ? "." : "";
       if (number.has_exponent) meaning += (number.exponent_negative ? "e-" : "e+") + (last > 0 ? number.exponent_digits : "");
     } else {
-      meaning = "t" + so_far;
+      meaning.assign("t").append(so_far);
     }
     meaning.append("#").append(std::to_string(state));
     return met.insert(std::move(meaning)).second;
