@@ -207,9 +207,9 @@ smoke: $(STAMPS)/test
 	$(with_address) $(SANITIZED)/address/bin/python -m pytest -n auto -q $(SMOKE_TESTS)
 	rm -rf $(SMOKE)
 	$(BIN)/python fuzz/seeds.py $(SMOKE)
-	$(call fuzz_runs,build/address/fuzz/fuzz_$$t,ir=400 regex=1500 streams=250)
+	$(call fuzz_runs,build/address/fuzz/fuzz_$$t,ir=500 regex=1000 streams=500)
 	export $(with_address) PYTHONHASHSEED=0; \
-	$(call fuzz_runs,$(SANITIZED)/address/bin/python fuzz/frontend.py $$t,schema=150 pattern=60 saved=600 gguf=60 tokenizer=400)
+	$(call fuzz_runs,$(SANITIZED)/address/bin/python fuzz/frontend.py $$t,schema=400 pattern=150 saved=2000 gguf=200 tokenizer=1000)
 	$(BIN)/python tests/soak.py --masks 40000
 
 # The wheel of this machine's platform: from the source distribution, without a network, with pinned build requirements; named for the
