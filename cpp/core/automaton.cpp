@@ -273,7 +273,7 @@ void Automaton::remember(Steps& steps, uint8_t byte, ConfigId next) {
       steps.next[steps.count++] = next;
       return;
     }
-    steps.row = std::make_unique<std::array<ConfigId, 256>>();
+    steps.row = step_rows_.make();
     steps.row->fill(kUnknown);
     for (uint32_t i = 0; i < steps.count; ++i) (*steps.row)[steps.bytes[i]] = steps.next[i];
     row_bytes_ += sizeof(*steps.row);

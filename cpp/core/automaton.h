@@ -19,6 +19,7 @@
 #include "grammar.h"
 #include "json_value.h"
 #include "limits.h"
+#include "slab.h"
 #include "uniqueness.h"
 #include "value_counter.h"
 
@@ -150,7 +151,7 @@ class Automaton {
     std::array<uint8_t, kFew> bytes{};
     uint8_t count = 0;
     std::array<ConfigId, kFew> next{};
-    std::unique_ptr<std::array<ConfigId, 256>> row;
+    std::array<ConfigId, 256>* row = nullptr;
   };
   static ConfigId known_step(const Steps& steps, uint8_t byte) {
     if (steps.row != nullptr) return (*steps.row)[byte];
@@ -212,8 +213,9 @@ class Automaton {
   std::vector<FrameId> threads_;
   std::vector<Config> configs_;
   HashIndex config_index_;
-  std::vector<Steps> steps_;          // parallel to configs_
-  std::vector<Steps> mask_steps_;     // parallel to configs_
+  std::vector<Steps> steps_;       // parallel to configs_
+  std::vector<Steps> mask_steps_;  // parallel to configs_
+  Slab<std::array<ConfigId, 256>> step_rows_;
   std::vector<ByteSet> first_bytes_;  // parallel to configs_, valid where has_first_bytes
   size_t row_bytes_ = 0;
   ConfigId start_ = kDead;

@@ -52,7 +52,7 @@ ExprId ExpressionPool::intern(const Expr& e, uint64_t hash) {
   });
   if (id == next) {
     exprs_.push_back(e);
-    rows_.emplace_back();
+    rows_.push_back(nullptr);
     hashes_.emplace_back();
     memory_bytes_ += sizeof(Expr) + sizeof(rows_[0]) + sizeof(Hash128);
   }

@@ -21,6 +21,7 @@
 #include "grammar.h"
 #include "hashing.h"
 #include "limits.h"
+#include "slab.h"
 
 namespace gd {
 
@@ -53,7 +54,7 @@ class ExpressionPool {
 
   // The successors of e, one for each byte; kEmpty is dead. The pointer stays valid.
   const ExprId* transitions(ExprId e) {
-    Row* row = rows_[e].get();
+    const Row* row = rows_[e];
     return row != nullptr ? row->next.data() : build_row(e);
   }
   ExprId step(ExprId e, uint8_t byte) { return transitions(e)[byte]; }
@@ -203,7 +204,8 @@ class ExpressionPool {
   uint32_t max_states_;
   Work& work_;
   std::vector<Expr> exprs_;
-  std::vector<std::unique_ptr<Row>> rows_;                 // parallel to exprs_
+  std::vector<const Row*> rows_;  // parallel to exprs_; null: not built
+  Slab<Row> row_slab_;
   std::vector<std::unique_ptr<Derivatives>> derivatives_;  // by expression, grown on demand
   std::vector<Partition> partitions_;
   HashIndex partition_index_;

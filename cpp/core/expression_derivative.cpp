@@ -265,7 +265,7 @@ const ExprId* ExpressionPool::build_row(ExprId id) {
   std::array<uint16_t, 256> classes{};
   uint32_t num_classes = 1;
   refine(id, classes, num_classes);
-  auto row = std::make_unique<Row>();
+  Row row;
   std::array<ExprId, 600> targets;
   targets.fill(kNone);
   for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -274,11 +274,13 @@ const ExprId* ExpressionPool::build_row(ExprId id) {
       target = part_derivative(id, static_cast<uint8_t>(byte));
       if (!is_nonempty(target)) target = kEmpty;
     }
-    row->next[byte] = target;
-    if (target != kEmpty) row->live.insert(static_cast<uint8_t>(byte));
+    row.next[byte] = target;
+    if (target != kEmpty) row.live.insert(static_cast<uint8_t>(byte));
   }
   memory_bytes_ += sizeof(Row);
-  rows_[id] = std::move(row);
+  Row* made = row_slab_.make();
+  *made = row;
+  rows_[id] = made;
   return rows_[id]->next.data();
 }
 

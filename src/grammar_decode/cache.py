@@ -7,6 +7,7 @@ import pickle
 from collections import OrderedDict
 from collections.abc import Hashable
 from decimal import Decimal
+from itertools import islice
 from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -22,8 +23,9 @@ class Sized(Protocol):
 
 V = TypeVar("V", bound=Sized)
 
-#: Values grow after they were added, so their memory is looked at once in so many additions.
+#: Values grow after they were added, while they are used, so the memory of those used last is looked at now and then.
 MEASURED_EVERY = 16
+MEASURED_AT_ONCE = 32
 
 
 class Cache(Generic[V]):
@@ -39,6 +41,8 @@ class Cache(Generic[V]):
         self.hits = self.misses = 0
         self._added = 0
         self._entries: OrderedDict[Hashable, V] = OrderedDict()
+        self._sizes: dict[Hashable, int] = {}  # of entries, as far as they were measured
+        self._known_bytes = 0
         give_lock(self)
 
     def get(self, key: Hashable) -> V | None:
@@ -57,20 +61,18 @@ class Cache(Generic[V]):
         with self._lock:
             self._entries[key] = value
             self._entries.move_to_end(key)
-            while len(self._entries) > self.max_entries:
-                self._entries.popitem(last=False)
             self._added += 1
             if self._added % MEASURED_EVERY == 0:
                 self._measure()
+            while self._entries and (len(self._entries) > self.max_entries or self._known_bytes > self.max_bytes):
+                oldest, _ = self._entries.popitem(last=False)
+                self._known_bytes -= self._sizes.pop(oldest, 0)
 
     def _measure(self) -> None:
-        sizes = [entry.memory_bytes() for entry in self._entries.values()]
-        total = sum(sizes)
-        for size in sizes:
-            if total <= self.max_bytes:
-                break
-            self._entries.popitem(last=False)
-            total -= size
+        for key, entry in islice(reversed(self._entries.items()), MEASURED_AT_ONCE):
+            size = entry.memory_bytes()
+            self._known_bytes += size - self._sizes.get(key, 0)
+            self._sizes[key] = size
 
     def memory_bytes(self) -> int:
         """So many bytes all values hold on to, now."""
@@ -81,6 +83,8 @@ class Cache(Generic[V]):
         """Forget all values, and the counts."""
         with self._lock:
             self._entries.clear()
+            self._sizes.clear()
+            self._known_bytes = 0
             self.hits = self.misses = 0
 
     def __len__(self) -> int:

@@ -175,7 +175,7 @@ class GrammarCache(Cache[Grammar]):
     A grammar that is kept also keeps the masks it has computed, and the vocabularies of these.
     """
 
-    def __init__(self, max_grammars: int = 128, max_bytes: int = 256 << 20) -> None:
+    def __init__(self, max_grammars: int = 1024, max_bytes: int = 256 << 20) -> None:
         super().__init__(max_grammars, max_bytes)
 
 
