@@ -106,12 +106,13 @@ class EverydayDocument:
         stack: list[tuple[str, Any]] = [("#", document)]
         while stack:
             location, value = stack.pop()
-            if isinstance(value, dict):
-                known.setdefault(id(value), location)
-                inner = ((key.replace("~", "~0").replace("/", "~1"), part) for key, part in value.items())
-                stack.extend((f"{location}/{key}", part) for key, part in inner)
-            elif isinstance(value, list):
-                stack.extend((f"{location}/{index}", part) for index, part in enumerate(value))
+            if not isinstance(value, (dict, list)) or id(value) in known:
+                continue  # in memory, a value may stand in many places, and in itself
+            known[id(value)] = location
+            inner = value.items() if isinstance(value, dict) else enumerate(value)
+            for key, part in inner:
+                name = str(key).replace("~", "~0").replace("/", "~1")
+                stack.append((f"{location}/{name}", part))
         return tuple(known.get(id(schema), "") for schema in self._core.schemas_of_nodes(first))
 
 

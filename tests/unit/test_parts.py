@@ -171,6 +171,17 @@ def test_each_node_has_its_location() -> None:
     assert "#/$defs/node/properties/value" in str(explanation)
 
 
+def test_schemas_that_share_their_parts_in_memory_have_locations() -> None:
+    node: dict[str, Any] = {"type": "array", "items": {"type": "integer"}}
+    for _ in range(60):  # 2^60 paths
+        node = {"type": "object", "properties": {"a": node, "b": node}}
+    circle: dict[str, Any] = {"type": "array"}
+    circle["items"] = circle
+    for shared in (node, circle):
+        grammar = gd.compile_json_schema({"properties": {"k": HARD, "l": shared}}, cache=None)
+        assert "#/properties/l" in grammar.origins
+
+
 def test_a_refusal_by_the_kernel_names_the_schema_of_a_part() -> None:
     long = {"type": "string", "minLength": 1_000_000, "pattern": "[a-z]+-[a-z]+"}
     for schema in (
