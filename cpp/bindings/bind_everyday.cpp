@@ -633,7 +633,7 @@ class Compilation {
         if ((reading.types & type) != 0) source(literal, type, 0);
       }
       if (reading.branches.empty()) {
-        if ((reading.types & kObject) != 0) check_object(reading);
+        if ((reading.types & kObject) != 0) required_by(reading);
         if ((reading.types & kArray) != 0) check_array(reading);
       }
       for (const auto& [name, value] : reading.members) next.push_back(value);
@@ -686,13 +686,29 @@ class Compilation {
     return closed(start) == Closed::kYes;
   }
 
-  static void check_object(const Reading& reading) {
-    if (!reading.has_others) return;
-    std::unordered_set<std::string_view> declared;
-    for (const auto& [name, value] : reading.members) declared.insert(name);
+  // Which classes of an object are required. Names that are required and not declared are classes behind the declared ones.
+  struct Required {
+    std::vector<uint32_t> ids;
+    std::vector<std::string_view> undeclared;
+  };
+  static Required required_by(const Reading& reading) {
+    Required result;
+    if (reading.required.empty()) return result;
+    const auto num_declared = static_cast<uint32_t>(reading.members.size());
+    std::unordered_map<std::string_view, uint32_t> ids;
+    for (uint32_t i = 0; i < num_declared; ++i) ids.emplace(reading.members[i].first, i);
     for (const std::string& name : reading.required) {
-      if (!declared.contains(name)) throw NotEveryday{};  // two things are said of it
+      const auto known = ids.find(name);
+      if (known != ids.end()) {
+        result.ids.push_back(known->second);
+        continue;
+      }
+      if (reading.has_others) throw NotEveryday{};  // two things are said of it
+      result.ids.push_back(num_declared + static_cast<uint32_t>(result.undeclared.size()));
+      result.undeclared.push_back(name);
     }
+    std::sort(result.ids.begin(), result.ids.end());
+    return result;
   }
 
   static void check_array(const Reading& reading) {
@@ -898,23 +914,9 @@ class Compilation {
 
   void define_object(NodeId id, Literal literal) {
     const Reading& reading = said_by(literal);
-    check_object(reading);
+    const Required required = required_by(reading);
     std::vector<std::pair<std::string_view, Literal>> classes(reading.members.begin(), reading.members.end());
-    std::vector<uint32_t> required_ids;
-    if (!reading.required.empty()) {
-      std::unordered_map<std::string_view, uint32_t> ids;
-      for (uint32_t i = 0; i < classes.size(); ++i) ids.emplace(classes[i].first, i);
-      for (const std::string& name : reading.required) {
-        const auto known = ids.find(name);
-        if (known != ids.end()) {
-          required_ids.push_back(known->second);
-          continue;
-        }
-        required_ids.push_back(static_cast<uint32_t>(classes.size()));
-        classes.emplace_back(name, kFree);
-      }
-      std::sort(required_ids.begin(), required_ids.end());
-    }
+    for (const std::string_view name : required.undeclared) classes.emplace_back(name, kFree);
     std::vector<NodeId> values;
     values.reserve(classes.size() + 1);
     for (const auto& [name, value] : classes) values.push_back(node(value == kAlways ? kFree : value));
@@ -930,8 +932,8 @@ class Compilation {
     }
     words_.push_back(is_open ? 1 : 0);
     if (is_open) words_.push_back(setting_.every_key);  // which every grammar begins with
-    words_.push_back(static_cast<uint32_t>(required_ids.size()));
-    words_.insert(words_.end(), required_ids.begin(), required_ids.end());
+    words_.push_back(static_cast<uint32_t>(required.ids.size()));
+    words_.insert(words_.end(), required.ids.begin(), required.ids.end());
     words_.insert(words_.end(), {0, kNone});
     for (const NodeId value : values) add_pick(value);
     words_.insert(words_.end(), {0, kTrue});

@@ -206,13 +206,13 @@ class ExpressionPool {
   std::vector<Expr> exprs_;
   std::vector<const Row*> rows_;  // parallel to exprs_; null: not built
   Slab<Row> row_slab_;
-  std::vector<std::unique_ptr<Derivatives>> derivatives_;  // by expression, grown on demand
+  std::vector<std::unique_ptr<Derivatives>> derivatives_;   // by expression, grown on demand
+  std::vector<uint32_t> needs_;                             // the same
+  std::vector<std::vector<uint32_t>> automaton_distances_;  // by automaton, grown on demand
   std::vector<Partition> partitions_;
   HashIndex partition_index_;
-  std::unordered_map<uint64_t, PartitionId> common_partitions_;
-  std::vector<uint32_t> needs_;                             // the same
-  std::vector<std::vector<uint32_t>> automaton_distances_;  // the same, by automaton
-  std::vector<Hash128> hashes_;                             // parallel to exprs_, valid where has_hash
+  std::unordered_map<uint64_t, PartitionId> common_partitions_;  // by two partitions
+  std::vector<Hash128> hashes_;                                  // parallel to exprs_, valid where has_hash
   std::vector<ExprId> parts_;
   std::vector<ByteSet> sets_;
   HashIndex set_index_;

@@ -146,17 +146,9 @@ ExpressionPool::PartitionId ExpressionPool::common_partition(PartitionId a, Part
   const uint64_t key = (uint64_t{std::min(a, b)} << 32) | std::max(a, b);
   if (const auto known = common_partitions_.find(key); known != common_partitions_.end()) return known->second;
   std::array<uint16_t, 256> classes{};
-  uint32_t count = 0;
-  {
-    const Partition& p = partitions_[a];
-    const Partition& q = partitions_[b];
-    std::vector<uint16_t> names(size_t{p.size} * q.size, 0xFFFF);
-    for (size_t byte = 0; byte < 256; ++byte) {
-      uint16_t& name = names[size_t{p.classes[byte]} * q.size + q.classes[byte]];
-      if (name == 0xFFFF) name = static_cast<uint16_t>(count++);
-      classes[byte] = name;
-    }
-  }
+  uint32_t num_classes = partitions_[a].size;
+  std::copy(partitions_[a].classes.begin(), partitions_[a].classes.end(), classes.begin());
+  split(partitions_[b], classes, num_classes);
   const PartitionId id = intern_partition(classes);
   common_partitions_.emplace(key, id);
   return id;

@@ -18,7 +18,7 @@ from grammar_decode.errors import GrammarDecodeError
 from grammar_decode.ir.encode import ELSEWHERE, Appended, Beginning, spacing_words
 from grammar_decode.ir.nodes import NodeId
 from grammar_decode.json_schema.claims import NUMBER, STRING
-from grammar_decode.json_schema.document import Document
+from grammar_decode.json_schema.document import Document, pointer, steps
 from grammar_decode.json_schema.formats import NUMBER_FORMATS, STRING_FORMATS, is_openapi
 from grammar_decode.json_schema.keywords import Dialect, dialect_of, keywords_of
 from grammar_decode.json_schema.lower import Lowering
@@ -103,16 +103,14 @@ class EverydayDocument:
     def locations(self, document: Any, *, first: bool = False) -> tuple[str, ...]:
         """By node of the parts, the location of its schema in the document that this was made of."""
         known: dict[int, str] = {}
-        stack: list[tuple[str, Any]] = [("#", document)]
+        stack: list[tuple[str, Any]] = [(pointer(()), document)]
         while stack:
             location, value = stack.pop()
             if not isinstance(value, (dict, list)) or id(value) in known:
                 continue  # in memory, a value may stand in many places, and in itself
             known[id(value)] = location
             inner = value.items() if isinstance(value, dict) else enumerate(value)
-            for key, part in inner:
-                name = str(key).replace("~", "~0").replace("/", "~1")
-                stack.append((f"{location}/{name}", part))
+            stack.extend((location + steps((key,)), part) for key, part in inner)
         return tuple(known.get(id(schema), "") for schema in self._core.schemas_of_nodes(first))
 
 

@@ -41,10 +41,10 @@ def ids(text: bytes) -> list[int]:
     return [VOCAB.token_bytes.index(bytes([byte])) for byte in text]
 
 
-def request(backend: Any, spec: Any = SCHEMA) -> Any:
+def request(backend: Any, spec: Any = SCHEMA, *, does_reason: bool = False) -> Any:
     """A grammar as the scheduler gets it: out of the pool, or a copy of the cached one."""
     key = ("json", json.dumps(spec))
-    value, is_hit = backend.get_cached_or_future_value(key, False)
+    value, is_hit = backend.get_cached_or_future_value(key, does_reason)
     if not is_hit:
         value = value.result()
         backend.set_cache(key, value.copy())
@@ -254,15 +254,6 @@ def reasoning(adapter: Any) -> Iterator[Any]:
     backend.grammar_backend.executor.shutdown()
 
 
-def reasoner(backend: Any, does_reason: bool, spec: Any = SCHEMA) -> Any:
-    key = ("json", json.dumps(spec))
-    value, is_hit = backend.get_cached_or_future_value(key, does_reason)
-    if not is_hit:
-        value = value.result()
-        backend.set_cache(key, value.copy())
-    return value
-
-
 def filled(grammar: Any, row: int = 0) -> Any:
     mask = grammar.allocate_vocab_mask(300, row + 1, "cpu")
     grammar.fill_vocab_mask(mask, row)
@@ -273,7 +264,7 @@ def test_nothing_is_lost_at_the_end_of_the_reasoning(reasoning: Any) -> None:
     inner = reasoning.grammar_backend
     plain = gd.GrammarMatcher(gd.compile_json_schema(SCHEMA, inner.options), inner.vocabulary)
     for _ in range(2):  # compiled, then from the cache
-        grammar = reasoner(reasoning, True)
+        grammar = request(reasoning, does_reason=True)
         plain.reset()
         for token_id in [*b'I think "[1', 258, *b"]{", THINK_END]:
             assert (filled(grammar) == -1).all()
@@ -284,13 +275,13 @@ def test_nothing_is_lost_at_the_end_of_the_reasoning(reasoning: Any) -> None:
             grammar.accept_token(token_id)
             assert plain.accept_token(token_id)
         assert grammar.is_terminated()
-    grammar = reasoner(reasoning, False)
+    grammar = request(reasoning, does_reason=False)
     with pytest.raises(ValueError, match="not allowed"):
         grammar.accept_token(ord("x"))
 
 
 def test_drafts_are_taken_back_across_the_end_of_the_reasoning(reasoning: Any) -> None:
-    grammar = reasoner(reasoning, True)
+    grammar = request(reasoning, does_reason=True)
     answer = [*b"so", THINK_END, *b"[1]", 256]
     for taken_back in range(1, len(answer) + 1):
         for token_id in answer:
@@ -305,7 +296,11 @@ def test_drafts_are_taken_back_across_the_end_of_the_reasoning(reasoning: Any) -
 
 
 def test_a_batch_of_rows_that_reason_that_answer_and_that_have_no_wrapper(adapter: Any, reasoning: Any) -> None:
-    reasons, answers, plain = reasoner(reasoning, True), reasoner(reasoning, False), request(reasoning.grammar_backend)
+    reasons, answers, plain = (
+        request(reasoning, does_reason=True),
+        request(reasoning, does_reason=False),
+        request(reasoning.grammar_backend),
+    )
     entries = [SimpleNamespace(row=row, grammar=each) for row, each in enumerate((reasons, answers, plain))]
     mask = reasons.allocate_vocab_mask(300, 3, "cpu")
     type(plain).fill_vocab_mask_batched(entries, mask)
@@ -330,7 +325,7 @@ def test_errors_pass_the_wrapper(adapter: Any, reasoning: Any) -> None:
 def test_strict_thinking_forbids_the_tokens_of_tools_while_the_model_thinks(adapter: Any) -> None:
     arguments = SimpleNamespace(reasoning_parser="qwen3", enable_strict_thinking=True)
     backend = adapter.create_backend(arguments, thinking_tokenizer(), 300, {256})
-    grammar = reasoner(backend, True)
+    grammar = request(backend, does_reason=True)
     forbidden = set(range(300)) - set(ids_of(filled(grammar, 1)))
     assert forbidden & set(range(256, 264)) == {256, 259, 260, 261}
     assert not forbidden & {*range(256), THINK_END}

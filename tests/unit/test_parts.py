@@ -128,7 +128,7 @@ def test_any_schema_beside_a_hard_one(one: Any, other: Any, seed: int) -> None:
 
 def test_the_parts_of_the_development_data_are_the_long_way() -> None:
     if not DATA.exists():
-        pytest.skip(f"needs {DATA.parent.parent.name}/data/{DATA.name}")
+        pytest.skip(f"needs ../shared/data/{DATA.name}")
     tally: Counter[bool] = Counter()
     with gzip.open(DATA, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines):

@@ -64,7 +64,9 @@ def compile_encoded(
         lowering, grammar, report = _compiled(schema, options, resources, limits, work, parts)
     except UselessParts:
         return compile_encoded(schema, options, resources, limits, work)
-    appended = NOTHING_APPENDED if parts is None else parts.appended(len(grammar.regexes), len(grammar.nodes))
+    appended = NOTHING_APPENDED
+    if lowering.parts is not None:
+        appended = lowering.parts.appended(len(grammar.regexes), len(grammar.nodes))
     if len(grammar.nodes) + appended.num_nodes > lowering.limits.max_nodes:
         lowering.dismantle()
         return compile_encoded(schema, options, resources, limits, work)  # refuses, and says where
@@ -84,8 +86,8 @@ def location_of_node(
 ) -> str:
     """Where the schema of a node of the grammar stands. It compiles again: for messages only."""
     lowering, grammar, _ = _compiled(schema, options, resources, limits, parts=parts)
-    if parts is not None and node is not None and node >= len(grammar.nodes):
-        location = parts.locations(schema, first=True)[node - len(grammar.nodes)] or "#"
+    if lowering.parts is not None and node is not None and node >= len(grammar.nodes):
+        location = lowering.parts.locations(schema, first=True)[node - len(grammar.nodes)] or "#"
     else:
         location = lowering.location_of(node)
     lowering.dismantle()

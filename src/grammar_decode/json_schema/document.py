@@ -33,10 +33,11 @@ def parse_json(text: str | bytes) -> Json:
 
 def pointer(path: Path) -> str:
     """A path as a JSON pointer in a URI fragment (RFC 6901, without percent-encoding, which only hurts readers)."""
-    return "#" + _steps(path)
+    return "#" + steps(path)
 
 
-def _steps(path: Iterable[str | int]) -> str:
+def steps(path: Iterable[str | int]) -> str:
+    """What a path adds to a JSON pointer."""
     return "".join(["/" + str(token).replace("~", "~0").replace("/", "~1") for token in path])
 
 
@@ -91,7 +92,7 @@ class Schema:
             paths.append(schema.path)
             last, schema = schema, schema.parent
         start = last.scope.uri + "#" if schema is None or schema._location is None else schema._location
-        return start + _steps([token for path in reversed(paths) for token in path])
+        return start + steps([token for path in reversed(paths) for token in path])
 
 
 class NeedsDynamicScope(Exception):

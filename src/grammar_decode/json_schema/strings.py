@@ -152,8 +152,7 @@ class Strings:
         texts = self.finite(formula)
         if texts is not None:
             return exact.texts([text for text in texts if is_text(text)])
-        lengths = self._lengths(formula)
-        if lengths is None and isinstance(self.formulas.records[formula], Or):
+        if isinstance(self.formulas.records[formula], Or) and self._lengths(formula) is None:
             return self.builder.alternate(*[self.body(branch, key=key) for branch in self.formulas.branches(formula)])
         lengths = EVERY_LENGTH
         patterns: list[Pattern] = []
