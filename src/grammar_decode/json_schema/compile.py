@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from grammar_decode.errors import SchemaTooComplex, UnsatisfiableSchema
 from grammar_decode.ir.encode import NOTHING_APPENDED, encode
 from grammar_decode.ir.nodes import Grammar, NodeId
+from grammar_decode.json_schema.collector import collector_at_rest
 from grammar_decode.json_schema.document import Document, NeedsDynamicScope, parse_json
 from grammar_decode.json_schema.lower import Lowering
 from grammar_decode.json_schema.options import JsonOptions
@@ -60,16 +61,28 @@ def compile_encoded(
 
     ``parts``: who compiles some of the schemas.
     """
+    with collector_at_rest():
+        return _compile_encoded(schema, options, resources, limits, work, parts)
+
+
+def _compile_encoded(
+    schema: Any,
+    options: JsonOptions | None,
+    resources: Mapping[str, Any] | None,
+    limits: Limits | None,
+    work: Work | None,
+    parts: Parts | None = None,
+) -> Compiled:
     try:
         lowering, grammar, report = _compiled(schema, options, resources, limits, work, parts)
     except UselessParts:
-        return compile_encoded(schema, options, resources, limits, work)
+        return _compile_encoded(schema, options, resources, limits, work)
     appended = NOTHING_APPENDED
     if lowering.parts is not None:
         appended = lowering.parts.appended(len(grammar.regexes), len(grammar.nodes))
     if len(grammar.nodes) + appended.num_nodes > lowering.limits.max_nodes:
         lowering.dismantle()
-        return compile_encoded(schema, options, resources, limits, work)  # refuses, and says where
+        return _compile_encoded(schema, options, resources, limits, work)  # refuses, and says where
     encoded = encode(grammar, lowering.seed.beginning, appended)
     lowering.dismantle()
     origins = grammar.origins + ("",) * appended.num_nodes
