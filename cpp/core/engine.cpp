@@ -73,10 +73,7 @@ void Engine::fill_plain(ConfigId c, ConfigId alike, uint32_t* mask) {
 
 void Engine::fill_remembered(ConfigId c, uint32_t* mask) {
   const size_t num_words = vocabulary_->num_words();
-  if (const auto* known = memo_.find(c); known != nullptr) {
-    (*known)->write(mask, num_words);
-    return;
-  }
+  if (memo_.write(c, mask, num_words)) return;
   plan_.clear();
   new_doubtful_.clear();
   const std::span<const FrameId> threads = automaton_->threads(c);
@@ -88,9 +85,9 @@ void Engine::fill_remembered(ConfigId c, uint32_t* mask) {
     doubtful_[c] = new_doubtful_;
   }
   if (budget_.limit == 0) return;
-  auto kept = std::make_shared<MaskPlan>(plan_);
-  kept->settle(mask, num_words);
-  remember(memo_, c, std::shared_ptr<const MaskPlan>(kept), kept->memory_bytes(), kept->held_bytes());
+  const size_t own_bytes = plan_.settle(mask, num_words);
+  const size_t cost = MaskMemo::cost(plan_) + own_bytes;
+  if (budget_.make_room(cost, [&] { age(); })) memo_.add(c, plan_, cost);
 }
 
 void Engine::begin_work() { automaton_->work().begin("max_mask_seconds", automaton_->limits().max_mask_seconds); }

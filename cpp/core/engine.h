@@ -11,6 +11,7 @@
 #include "automaton.h"
 #include "completion.h"
 #include "fork_safe_mutex.h"
+#include "mask_memo.h"
 #include "mask_plan.h"
 #include "name_table.h"
 #include "recent_cache.h"
@@ -179,7 +180,7 @@ class Engine {
   RecentCache<uint64_t, std::shared_ptr<const TerminalTable>> tables_{budget_};
   RecentCache<uint64_t, std::shared_ptr<const Counted>> counted_{budget_};
   RecentCache<Hash128, std::shared_ptr<const NameTable>, Hash128Hasher> name_tables_{budget_};
-  RecentCache<ConfigId, std::shared_ptr<const MaskPlan>> memo_{budget_};
+  MaskMemo memo_{budget_};
   Measure tokens_measure_{budget_}, bytes_measure_{budget_};
   std::unique_ptr<Completion> completion_, byte_completion_;  // made at the first question
   Cost limit_ = kNoLimit;     // of the mask that is being computed: tokens that lead farther from the end are left out

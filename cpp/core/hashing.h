@@ -56,9 +56,20 @@ void make_room(Tables&... tables) {
 }
 
 // Open addressing from a hash to an id in somebody else's table. The table holds the values; this holds only (hash, id).
-// find_or_add returns the id of an equal value, or adds `next_id` and returns it. Amortised O(1).
+// find_or_add returns the id of an equal value, or adds `next_id` and returns it; find returns kFree if there is none. Amortised O(1).
 class HashIndex {
  public:
+  static constexpr uint32_t kFree = 0xFFFFFFFF;
+
+  template <class Equal>
+  uint32_t find(uint64_t hash, Equal equal) const {
+    if (size_ == 0) return kFree;
+    const size_t mask = slots_.size() - 1;
+    for (size_t i = hash & mask;; i = (i + 1) & mask) {
+      const Slot& slot = slots_[i];
+      if (slot.id == kFree || (slot.hash == hash && equal(slot.id))) return slot.id;
+    }
+  }
   template <class Equal>
   uint32_t find_or_add(uint64_t hash, uint32_t next_id, Equal equal) {
     if ((size_ + 1) * 4 > slots_.size() * 3) grow();
@@ -77,7 +88,6 @@ class HashIndex {
   size_t memory_bytes() const { return slots_.capacity() * sizeof(Slot); }
 
  private:
-  static constexpr uint32_t kFree = 0xFFFFFFFF;
   struct Slot {
     uint64_t hash = 0;
     uint32_t id = kFree;
