@@ -147,6 +147,13 @@ Containers::Info& Containers::info(NodeId id) {
     }
   }
   i.formula = built.empty() ? FormulaPool::kTrue : built.back();
+  i.speaking.resize(i.formula == FormulaPool::kTrue ? 0 : n.num_classes());
+  if (!i.speaking.empty()) {
+    for (uint32_t claim = 0; claim < n.claims.size(); ++claim) {
+      if (n.claims[claim].kind > Claim::kMost) continue;
+      for (const ClassId cls : n.claims[claim].classes) i.speaking[cls].insert(claim);
+    }
+  }
   i.ready = true;
   return i;
 }
@@ -235,44 +242,64 @@ Register Containers::advance(const Register& r, ClassId cls, const std::vector<u
   }
   if (r.formula == FormulaPool::kTrue) return next;
   const auto covers = [&](const Claim& c) { return std::binary_search(c.classes.begin(), c.classes.end(), cls); };
-  const auto any_open = [&](const Claim& c) {
-    return std::any_of(c.classes.begin(), c.classes.end(), [&](ClassId k) { return is_open(next, k); });
-  };
-  next.formula = formulas_.map(r.formula, [&](const FormulaPool::Item& item) -> FormulaId {
-    expressions_.work().tick();
-    const Claim& c = n.claims[item.claim];
-    const bool picked = std::binary_search(claims.begin(), claims.end(), item.claim);
-    const auto left = [&](uint32_t count) { return formulas_.claim(item.claim, count); };
-    switch (c.kind) {
-      case Claim::kMember:
-        if (covers(c) && !picked) return FormulaPool::kFalse;
-        return any_open(c) ? left(0) : FormulaPool::kTrue;
-      case Claim::kSome: {
-        const uint32_t count = covers(c) && picked ? item.count - 1 : item.count;
-        if (count == 0) return FormulaPool::kTrue;
-        return any_open(c) ? left(count) : FormulaPool::kFalse;
-      }
-      case Claim::kMost: {
-        if (covers(c) && !picked) {
-          if (item.count == 0) return FormulaPool::kFalse;
-          return any_open(c) ? left(item.count - 1) : FormulaPool::kTrue;
+  const auto any_open = [&](const Claim& c) { return is_any_open(next, c); };
+  next.formula =
+      formulas_.map(r.formula, changed_by(next, r.formula, cls, claims), [&](const FormulaPool::Item& item) -> FormulaId {
+        expressions_.work().tick();
+        const Claim& c = n.claims[item.claim];
+        const bool picked = std::binary_search(claims.begin(), claims.end(), item.claim);
+        const auto left = [&](uint32_t count) { return formulas_.claim(item.claim, count); };
+        switch (c.kind) {
+          case Claim::kMember:
+            if (covers(c) && !picked) return FormulaPool::kFalse;
+            return any_open(c) ? left(0) : FormulaPool::kTrue;
+          case Claim::kSome: {
+            const uint32_t count = covers(c) && picked ? item.count - 1 : item.count;
+            if (count == 0) return FormulaPool::kTrue;
+            return any_open(c) ? left(count) : FormulaPool::kFalse;
+          }
+          case Claim::kMost: {
+            if (covers(c) && !picked) {
+              if (item.count == 0) return FormulaPool::kFalse;
+              return any_open(c) ? left(item.count - 1) : FormulaPool::kTrue;
+            }
+            return any_open(c) ? left(item.count) : FormulaPool::kTrue;
+          }
+          case Claim::kHas:
+            if (c.classes[0] == cls) return FormulaPool::kTrue;
+            return is_open(next, c.classes[0]) ? left(0) : FormulaPool::kFalse;
+          case Claim::kLacks:
+            if (c.classes[0] == cls) return FormulaPool::kFalse;
+            return is_open(next, c.classes[0]) ? left(0) : FormulaPool::kTrue;
+          case Claim::kCountMin:
+            return item.count <= 1 ? FormulaPool::kTrue : left(item.count - 1);
+          case Claim::kCountMax:
+            return item.count == 0 ? FormulaPool::kFalse : left(item.count - 1);
         }
-        return any_open(c) ? left(item.count) : FormulaPool::kTrue;
-      }
-      case Claim::kHas:
-        if (c.classes[0] == cls) return FormulaPool::kTrue;
-        return is_open(next, c.classes[0]) ? left(0) : FormulaPool::kFalse;
-      case Claim::kLacks:
-        if (c.classes[0] == cls) return FormulaPool::kFalse;
-        return is_open(next, c.classes[0]) ? left(0) : FormulaPool::kTrue;
-      case Claim::kCountMin:
-        return item.count <= 1 ? FormulaPool::kTrue : left(item.count - 1);
-      case Claim::kCountMax:
-        return item.count == 0 ? FormulaPool::kFalse : left(item.count - 1);
-    }
-    return FormulaPool::kFalse;
-  });
+        return FormulaPool::kFalse;
+      });
   return next;
+}
+
+bool Containers::is_any_open(const Register& r, const Claim& claim) {
+  return std::any_of(claim.classes.begin(), claim.classes.end(), [&](ClassId cls) { return is_open(r, cls); });
+}
+
+// The claims of the formula that an entry of the class makes others of: see `advance`. `next`: the register behind it.
+ClaimBits Containers::changed_by(const Register& next, FormulaId formula, ClassId cls, const std::vector<uint32_t>& claims) {
+  const Node& n = grammar_.nodes[next.node];
+  ClaimBits changed;
+  for (uint32_t claim = 0; claim < n.claims.size(); ++claim) {
+    if (!formulas_[formula].claims.may_contain(claim)) continue;
+    const Claim& c = n.claims[claim];
+    const bool counts_it = c.kind == Claim::kSome;  // and the others count the exceptions
+    const auto is_counted = [&] {
+      return std::binary_search(c.classes.begin(), c.classes.end(), cls) &&
+             std::binary_search(claims.begin(), claims.end(), claim) == counts_it;
+    };
+    if (c.kind == Claim::kCountMin || c.kind == Claim::kCountMax || is_counted() || !is_any_open(next, c)) changed.insert(claim);
+  }
+  return changed;
 }
 
 bool Containers::order_allows(const Register& r, ClassId cls) {
@@ -296,7 +323,7 @@ bool Containers::can_close(RegisterId id) {
     }
   }
   if (r.formula == FormulaPool::kTrue) return true;
-  const FormulaId at_end = formulas_.map(r.formula, [&](const FormulaPool::Item& item) -> FormulaId {
+  const FormulaId at_end = formulas_.map(r.formula, formulas_[r.formula].claims, [&](const FormulaPool::Item& item) -> FormulaId {
     switch (n.claims[item.claim].kind) {
       case Claim::kMember:
       case Claim::kMost:
@@ -353,7 +380,7 @@ const std::vector<Containers::Entry>& Containers::entries(RegisterId id, ClassId
     FormulaPool::ClaimSets sets{{}};
     if (r.formula != FormulaPool::kTrue) {
       sets = formulas_.project(
-          r.formula,
+          r.formula, i.speaking[cls],
           [&](const FormulaPool::Item& item) {
             expressions_.work().tick();
             const Claim& c = n.claims[item.claim];

@@ -145,6 +145,7 @@ class Containers {
     bool counts = false;          // the register has to count
     uint32_t count_stop = kNone;  // counting stops here (no maximum)
     FormulaId formula = FormulaPool::kTrue;
+    std::vector<ClaimBits> speaking;  // by class: the claims that may speak of which way an entry is read
   };
 
   struct Goal;
@@ -159,6 +160,8 @@ class Containers {
   const Pick* find_pick(const Node& n, ClassId cls, const std::vector<uint32_t>& claims);
   uint32_t next_count(const Info& i, uint32_t count) const;
   Register advance(const Register& r, ClassId cls, const std::vector<uint32_t>& claims);
+  bool is_any_open(const Register& r, const Claim& claim);
+  ClaimBits changed_by(const Register& next, FormulaId formula, ClassId cls, const std::vector<uint32_t>& claims);
   bool order_allows(const Register& r, ClassId cls);
   bool name_may_come(RegisterId id, ClassId cls);
   Menu& pattern_menu(RegisterId id);

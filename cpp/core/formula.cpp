@@ -24,7 +24,10 @@ FormulaId FormulaPool::intern(Item item) {
     const Item& o = items_[other];
     return o.kind == item.kind && o.claim == item.claim && o.count == item.count && o.parts == item.parts;
   });
-  if (id == next) items_.push_back(std::move(item));
+  if (id != next) return id;
+  if (item.kind == FormulaNode::kClaim) item.claims.insert(item.claim);
+  for (const FormulaId part : item.parts) item.claims.insert(items_[part].claims);
+  items_.push_back(std::move(item));
   return id;
 }
 
@@ -73,28 +76,30 @@ FormulaId FormulaPool::join(FormulaNode::Kind kind, std::vector<FormulaId> parts
 FormulaId FormulaPool::all_of(std::vector<FormulaId> parts) { return join(FormulaNode::kAnd, std::move(parts)); }
 FormulaId FormulaPool::any_of(std::vector<FormulaId> parts) { return join(FormulaNode::kOr, std::move(parts)); }
 
-FormulaId FormulaPool::map(FormulaId f, const std::function<FormulaId(const Item&)>& rewrite) {
-  const Item item = items_[f];  // a copy: the table grows below
-  switch (item.kind) {
-    case FormulaNode::kFalse:
-    case FormulaNode::kTrue:
-      return f;
-    case FormulaNode::kClaim:
-      return rewrite(item);
-    case FormulaNode::kAnd:
-    case FormulaNode::kOr: {
-      std::vector<FormulaId> parts;
-      parts.reserve(item.parts.size());
-      for (const FormulaId part : item.parts) parts.push_back(map(part, rewrite));
-      return join(item.kind, std::move(parts));
-    }
-  }
-  return kFalse;
+FormulaId FormulaPool::map(FormulaId f, const ClaimBits& changed, const std::function<FormulaId(const Item&)>& rewrite) {
+  mapped_.clear();
+  return mapped(f, changed, rewrite);
 }
 
-FormulaPool::ClaimSets FormulaPool::project(FormulaId f, const std::function<Relevance(const Item&)>& relevance,
-                                            size_t limit) const {
+FormulaId FormulaPool::mapped(FormulaId f, const ClaimBits& changed, const std::function<FormulaId(const Item&)>& rewrite) {
+  if (!items_[f].claims.meets(changed)) return f;
+  if (const auto known = mapped_.find(f); known != mapped_.end()) return known->second;
+  FormulaId result = kFalse;
+  if (items_[f].kind == FormulaNode::kClaim) {
+    result = rewrite(Item(items_[f]));  // a copy: the table may grow
+  } else {
+    std::vector<FormulaId> parts = items_[f].parts;
+    for (FormulaId& part : parts) part = mapped(part, changed, rewrite);
+    result = join(items_[f].kind, std::move(parts));
+  }
+  mapped_.emplace(f, result);
+  return result;
+}
+
+FormulaPool::ClaimSets FormulaPool::project(FormulaId f, const ClaimBits& relevant,
+                                            const std::function<Relevance(const Item&)>& relevance, size_t limit) const {
   const Item& item = items_[f];
+  if (f != kFalse && !item.claims.meets(relevant)) return {{}};
   const auto unique = [&](ClaimSets& sets) {
     std::sort(sets.begin(), sets.end());
     sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
@@ -120,7 +125,7 @@ FormulaPool::ClaimSets FormulaPool::project(FormulaId f, const std::function<Rel
     case FormulaNode::kOr: {
       ClaimSets result;
       for (const FormulaId part : item.parts) {
-        ClaimSets sets = project(part, relevance, limit);
+        ClaimSets sets = project(part, relevant, relevance, limit);
         result.insert(result.end(), sets.begin(), sets.end());
       }
       unique(result);
@@ -129,7 +134,7 @@ FormulaPool::ClaimSets FormulaPool::project(FormulaId f, const std::function<Rel
     case FormulaNode::kAnd: {
       ClaimSets result{{}};
       for (const FormulaId part : item.parts) {
-        const ClaimSets sets = project(part, relevance, limit);
+        const ClaimSets sets = project(part, relevant, relevance, limit);
         if (sets.size() == 1 && sets[0].empty()) continue;
         ClaimSets product;
         product.reserve(result.size() * sets.size());

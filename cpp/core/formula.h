@@ -2,8 +2,10 @@
 // ir/nodes.py has the table of what an entry does to each claim; this file and container.cpp are its implementation.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <unordered_map>
 #include <vector>
 
 #include "grammar.h"
@@ -12,6 +14,24 @@
 namespace gd {
 
 using FormulaId = uint32_t;
+
+// Claims by their index modulo 256: two sets that do not meet have no claim in common.
+class ClaimBits {
+ public:
+  void insert(uint32_t claim) { words_[claim / 64 % words_.size()] |= uint64_t{1} << (claim % 64); }
+  void insert(const ClaimBits& other) {
+    for (size_t w = 0; w < words_.size(); ++w) words_[w] |= other.words_[w];
+  }
+  bool meets(const ClaimBits& other) const {
+    uint64_t common = 0;
+    for (size_t w = 0; w < words_.size(); ++w) common |= words_[w] & other.words_[w];
+    return common != 0;
+  }
+  bool may_contain(uint32_t claim) const { return ((words_[claim / 64 % words_.size()] >> (claim % 64)) & 1) != 0; }
+
+ private:
+  std::array<uint64_t, 4> words_{};
+};
 
 class FormulaPool {
  public:
@@ -23,6 +43,7 @@ class FormulaPool {
     uint32_t claim = 0;            // kClaim: index into the container's claims
     uint32_t count = 0;            // kClaim: what is left of the claim's count
     std::vector<FormulaId> parts;  // kAnd, kOr: sorted, at least two
+    ClaimBits claims;              // in it
   };
 
   FormulaPool();
@@ -32,21 +53,24 @@ class FormulaPool {
   FormulaId all_of(std::vector<FormulaId> parts);
   FormulaId any_of(std::vector<FormulaId> parts);
 
-  // Rebuilds f with every claim replaced by what `rewrite(item)` returns.
-  FormulaId map(FormulaId f, const std::function<FormulaId(const Item&)>& rewrite);
+  // Rebuilds f with every claim replaced by what `rewrite(item)` returns, which may be another one only for claims in `changed`.
+  FormulaId map(FormulaId f, const ClaimBits& changed, const std::function<FormulaId(const Item&)>& rewrite);
 
   // The claim sets (sorted) that an entry may pick: see "projection" in ir/nodes.py. `relevance(item)` tells what a claim
-  // says of the entry. At most `limit` sets; more throws LimitError.
+  // says of the entry: kNone if it is not in `relevant`. At most `limit` sets; more throws LimitError.
   enum class Relevance { kNone, kMust, kMay };
   using ClaimSets = std::vector<std::vector<uint32_t>>;
-  ClaimSets project(FormulaId f, const std::function<Relevance(const Item&)>& relevance, size_t limit) const;
+  ClaimSets project(FormulaId f, const ClaimBits& relevant, const std::function<Relevance(const Item&)>& relevance,
+                    size_t limit) const;
 
  private:
   FormulaId intern(Item item);
   FormulaId join(FormulaNode::Kind kind, std::vector<FormulaId> parts);
+  FormulaId mapped(FormulaId f, const ClaimBits& changed, const std::function<FormulaId(const Item&)>& rewrite);
 
   std::vector<Item> items_;
   HashIndex index_;
+  std::unordered_map<FormulaId, FormulaId> mapped_;  // of one call of `map`: formulas share parts
 };
 
 }  // namespace gd
