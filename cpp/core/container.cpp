@@ -147,11 +147,14 @@ Containers::Info& Containers::info(NodeId id) {
     }
   }
   i.formula = built.empty() ? FormulaPool::kTrue : built.back();
-  i.speaking.resize(i.formula == FormulaPool::kTrue ? 0 : n.num_classes());
-  if (!i.speaking.empty()) {
+  if (i.formula != FormulaPool::kTrue) {
+    i.speaking.resize(n.num_classes());
+    i.presence.resize(n.num_classes());
     for (uint32_t claim = 0; claim < n.claims.size(); ++claim) {
-      if (n.claims[claim].kind > Claim::kMost) continue;
-      for (const ClassId cls : n.claims[claim].classes) i.speaking[cls].insert(claim);
+      const Claim& c = n.claims[claim];
+      if (c.kind == Claim::kCountMin || c.kind == Claim::kCountMax) continue;
+      std::vector<ClaimBits>& by_class = c.kind == Claim::kHas || c.kind == Claim::kLacks ? i.presence : i.speaking;
+      for (const ClassId cls : c.classes) by_class[cls].insert(claim);
     }
   }
   i.ready = true;

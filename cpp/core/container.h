@@ -145,7 +145,8 @@ class Containers {
     bool counts = false;          // the register has to count
     uint32_t count_stop = kNone;  // counting stops here (no maximum)
     FormulaId formula = FormulaPool::kTrue;
-    std::vector<ClaimBits> speaking;  // by class: the claims that may speak of which way an entry is read
+    // By class, unless the formula is true: the claims that may speak of the way in which an entry is read, and those of its presence.
+    std::vector<ClaimBits> speaking, presence;
   };
 
   struct Goal;

@@ -85,6 +85,7 @@ struct Containers::Goal {
   std::vector<std::pair<uint32_t, uint32_t>> mosts;  // claim, how many exceptions are left
   std::vector<ClassId> has;                          // names that must still come
   std::vector<ClassId> lacks;
+  ClaimBits told;        // the claims that these facts tell something of
   uint64_t minimum = 0;  // entries that must still come
   uint64_t maximum = 0;  // entries that may still come
 
@@ -111,14 +112,19 @@ bool Containers::satisfiable(const Register& r) {
       if (!is_seen(r, c)) goal.has.push_back(c);
     }
   }
+  if (!i.presence.empty()) {
+    for (const ClassId c : goal.has) goal.told.insert(i.presence[c]);
+  }
   size_t steps = 0;
   return search(r, {r.formula}, std::move(goal), steps);
 }
 
-// What the facts of `goal` say of a formula: kYes it holds already, kNo it can't hold any more, kOpen neither.
+// What the facts of `goal` say of a formula: kYes it holds already, kNo it can't hold any more, kOpen neither. A formula has no
+// claim on the presence of a name that can't come any more (`advance`).
 Containers::Verdict Containers::judge(const Register& r, FormulaId f, const Goal& goal) {
   expressions_.work().tick();
   const FormulaPool::Item& item = formulas_[f];
+  if (f > FormulaPool::kTrue && !item.claims.meets(goal.told)) return Verdict::kOpen;
   switch (item.kind) {
     case FormulaNode::kFalse:
       return Verdict::kNo;
@@ -147,9 +153,9 @@ Containers::Verdict Containers::judge(const Register& r, FormulaId f, const Goal
       return contains(goal.members, item.claim) ? Verdict::kYes : Verdict::kOpen;
     case Claim::kHas:
       if (contains(goal.has, c.classes[0])) return Verdict::kYes;
-      return contains(goal.lacks, c.classes[0]) || !is_open(r, c.classes[0]) ? Verdict::kNo : Verdict::kOpen;
+      return contains(goal.lacks, c.classes[0]) ? Verdict::kNo : Verdict::kOpen;
     case Claim::kLacks:
-      if (contains(goal.lacks, c.classes[0]) || !is_open(r, c.classes[0])) return Verdict::kYes;
+      if (contains(goal.lacks, c.classes[0])) return Verdict::kYes;
       return contains(goal.has, c.classes[0]) ? Verdict::kNo : Verdict::kOpen;
     default:
       return Verdict::kOpen;
@@ -163,6 +169,7 @@ bool Containers::assume(const Register& r, const FormulaPool::Item& item, Goal& 
   switch (c.kind) {
     case Claim::kMember:
       goal.members.push_back(item.claim);
+      goal.told.insert(item.claim);
       return std::all_of(goal.has.begin(), goal.has.end(), [&](ClassId cls) {
         return !std::binary_search(c.classes.begin(), c.classes.end(), cls) || is_readable(n, cls, goal.members);
       });
@@ -174,9 +181,11 @@ bool Containers::assume(const Register& r, const FormulaPool::Item& item, Goal& 
       return true;
     case Claim::kHas:
       goal.has.push_back(c.classes[0]);
+      goal.told.insert(infos_[r.node].presence[c.classes[0]]);
       return goal.has.size() <= goal.maximum && is_readable(n, c.classes[0], goal.members);
     case Claim::kLacks:
       goal.lacks.push_back(c.classes[0]);
+      goal.told.insert(infos_[r.node].presence[c.classes[0]]);
       return true;
     case Claim::kCountMin:
       goal.minimum = std::max(goal.minimum, uint64_t{item.count});
