@@ -97,7 +97,7 @@ const MaskMemo::Kept& MaskMemo::Generation::keep(Key key, size_t cost, const Pla
 
 std::byte* MaskMemo::Generation::allocate(size_t bytes) {
   constexpr size_t kFirst = 1024, kMost = 32768;
-  if (size_ - used_ < bytes) {
+  if (pieces_.empty() || size_ - used_ < bytes) {
     const size_t size = std::max(std::clamp(2 * size_, kFirst, kMost), bytes);
     pieces_.push_back(std::unique_ptr<std::byte[]>(new std::byte[size]));
     size_ = size;
