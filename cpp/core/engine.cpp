@@ -105,7 +105,11 @@ void Engine::age() {
 // that writes the same new key or item twice. Hardly any token looks as if it might.
 void Engine::check_repeats(ConfigId c, uint32_t* mask, MaskPlan& plan) {
   check_tokens(vocabulary_->twice_a_key(), c, mask, plan);
-  if (automaton_->has_unique_arrays()) check_tokens(vocabulary_->item_pairs(), c, mask, plan);
+  if (!automaton_->has_unique_arrays()) return;
+  const std::span<const FrameId> threads = automaton_->threads(c);
+  const bool is_watched =
+      std::any_of(threads.begin(), threads.end(), [&](FrameId f) { return automaton_->frame(f).kind == FrameKind::kWatched; });
+  check_tokens(is_watched ? vocabulary_->item_pairs() : vocabulary_->opened_item_pairs(), c, mask, plan);
 }
 
 // The tokens whose fate depends on a text that `alike`, whose mask is at hand, has forgotten.

@@ -105,7 +105,10 @@ Vocabulary::Vocabulary(std::vector<std::optional<std::string>> tokens, std::vect
     entries.emplace_back(text, id);
     if (text.size() == 1) alphabet_.insert(static_cast<uint8_t>(text[0]));
     if (may_close_a_key_twice(text)) twice_a_key_.push_back(id);
-    if (may_hold_two_items(text)) item_pairs_.push_back(id);
+    if (may_hold_two_items(text)) {
+      item_pairs_.push_back(id);
+      if (text.find('[') != text.npos) opened_item_pairs_.push_back(id);
+    }
     most_begun_ = std::max(most_begun_, num_begun(text));
   }
   if (entries.empty()) throw VocabularyError("the vocabulary has no token with text");

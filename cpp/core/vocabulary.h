@@ -63,6 +63,8 @@ class Vocabulary {
   const std::vector<TokenId>& twice_a_key() const { return twice_a_key_; }
   // Tokens that may hold all of an item and something of the next: where items must be distinct, they are tried one by one.
   const std::vector<TokenId>& item_pairs() const { return item_pairs_; }
+  // Those of them that may do so in an array that they open themselves.
+  const std::vector<TokenId>& opened_item_pairs() const { return opened_item_pairs_; }
   // The tokens that hold a special character or a wide space (byte_groups.h).
   const Trie& unusual() const { return unusual_; }
   // The characters of a token, an unfinished one at the end counted, and whether all are plain.
@@ -104,7 +106,7 @@ class Vocabulary {
   WhitespaceRuns whitespace_runs_;
   ByteSet alphabet_;
   std::vector<TokenId> twice_a_key_;
-  std::vector<TokenId> item_pairs_;
+  std::vector<TokenId> item_pairs_, opened_item_pairs_;
   Trie unusual_;
   std::vector<uint32_t> texts_;       // all tokens with text, as a mask
   std::vector<TokenSet> with_group_;  // [g] = tokens that hold a character of group g
