@@ -27,7 +27,7 @@ Automaton::Automaton(const Grammar& grammar, const ByteSet& alphabet, const Limi
   frames_.push_back({});  // frame 0: no parent
   depths_.push_back(0);
   intern_patterns({});
-  intern_config({});  // kDead
+  intern_config(stepped_);  // kDead
   find_live_nodes();
   if (!containers_.is_live(grammar.root)) {
     throw UnsatisfiableError(
@@ -161,33 +161,34 @@ void Automaton::check_size(size_t num_threads) const {
   }
 }
 
-ConfigId Automaton::intern_config(std::vector<FrameId> threads) {
-  std::sort(threads.begin(), threads.end());
-  threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
+ConfigId Automaton::intern_config(std::vector<FrameId>& threads) {
+  if (threads.size() > 1) {
+    std::sort(threads.begin(), threads.end());
+    threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
+  }
   check_size(threads.size());
   uint64_t hash = 23;
   for (const FrameId f : threads) hash = combine(hash, f);
   const uint32_t next = static_cast<uint32_t>(configs_.size());
-  make_room(configs_, steps_, mask_steps_, first_bytes_);
+  configs_.make_room();
   threads_.reserve(threads_.size() + threads.size() > threads_.capacity() ? 2 * threads_.size() + threads.size() : 0);
   const ConfigId id = config_index_.find_or_add(hash, next, [&](uint32_t other) {
-    return configs_[other].count == threads.size() &&
-           std::equal(threads.begin(), threads.end(), threads_.begin() + configs_[other].begin);
+    const Config& o = configs_[other];
+    return o.count == threads.size() && std::equal(threads.begin(), threads.end(), threads_.begin() + o.begin);
   });
   if (id != next) return id;
-  Config c;
+  Config& c = configs_.add();
   c.begin = static_cast<uint32_t>(threads_.size());
   c.count = static_cast<uint32_t>(threads.size());
   c.accepting = std::any_of(threads.begin(), threads.end(), [&](FrameId f) { return frames_[f].kind == FrameKind::kRootAfter; });
   threads_.insert(threads_.end(), threads.begin(), threads.end());
-  configs_.push_back(c);
-  steps_.emplace_back();
-  mask_steps_.emplace_back();
-  first_bytes_.emplace_back();
   return id;
 }
 
-ConfigId Automaton::config_of(FrameId f) { return intern_config({f}); }
+ConfigId Automaton::config_of(FrameId f) {
+  std::vector<FrameId> threads{f};
+  return intern_config(threads);
+}
 
 KeyId Automaton::intern_key(const KeyPosition& k) {
   uint64_t hash = combine(combine(29, k.low), k.high);
@@ -243,7 +244,8 @@ const Automaton::Starts& Automaton::starts(NodeId root) {
 // ---- one byte -------------------------------------------------------------------------------------------------------
 
 ConfigId Automaton::compute_step(ConfigId c, uint8_t byte, bool for_mask) {
-  std::vector<FrameId> out;
+  std::vector<FrameId> out = std::move(stepped_);
+  out.clear();
   // Indexed, and frames copied: stepping grows both tables.
   for (uint32_t i = 0; i < configs_[c].count; ++i) {
     const Frame f = frames_[threads_[configs_[c].begin + i]];
@@ -261,8 +263,9 @@ ConfigId Automaton::compute_step(ConfigId c, uint8_t byte, bool for_mask) {
     }
   }
   work_.tick(1 + out.size());
-  const ConfigId next = out.empty() ? kDead : intern_config(std::move(out));
-  remember(for_mask ? mask_steps_[c] : steps_[c], byte, next);
+  const ConfigId next = out.empty() ? kDead : intern_config(out);
+  stepped_ = std::move(out);
+  remember(for_mask ? configs_[c].mask_steps : configs_[c].steps, byte, next);
   return next;
 }
 
@@ -290,7 +293,7 @@ void Automaton::compute_first_bytes(ConfigId c) {
     if (f.kind == FrameKind::kWatched) f = frames_[f.extra];
     add_first_bytes(f, bytes);
   }
-  first_bytes_[c] = bytes;
+  configs_[c].first_bytes = bytes;
   configs_[c].has_first_bytes = true;
 }
 
@@ -393,13 +396,13 @@ ConfigId Automaton::opened_array(NodeId node) {
   const FrameId root = intern({FrameKind::kRootValue, 0, 0, 0, 0});
   const FrameId open = intern({FrameKind::kArrayOpen, 0, containers_.initial(node), 0, root});
   const FrameId watched = uniqueness_.watched(nullptr, {FrameKind::kRootBefore, 0, 0, 0, 0}, '[', open, false);
-  return watched == kNone ? kDead : intern_config({watched});
+  return watched == kNone ? kDead : config_of(watched);
 }
 
 ConfigId Automaton::resume(FrameId waiting) {
   std::vector<FrameId> out;
   resume_into(waiting, out);
-  return intern_config(std::move(out));
+  return intern_config(out);
 }
 
 bool Automaton::continue_run(const Frame& f, std::string_view tail, uint8_t byte, std::vector<FrameId>& out, bool& tail_complete) {
@@ -641,7 +644,7 @@ ConfigId Automaton::forget_texts(ConfigId c) {
     }
     changed = changed || threads.back() != id;
   }
-  return changed ? intern_config(std::move(threads)) : c;
+  return changed ? intern_config(threads) : c;
 }
 
 ByteSet Automaton::exact_bytes(RegisterId reg, const KeyPosition& k) {
@@ -723,7 +726,7 @@ ConfigId Automaton::closed_name(RegisterId reg, uint32_t sorted_name, FrameId pa
   const ClassId cls = containers_.sorted_name_class(containers_[reg].node, sorted_name);
   const std::vector<Containers::Entry> entries = containers_.entries(reg, cls);
   for (const Containers::Entry& entry : entries) push(out, FrameKind::kColon, 0, entry.next, entry.value, parent);
-  return out.empty() ? kDead : intern_config(std::move(out));
+  return out.empty() ? kDead : intern_config(out);
 }
 
 ConfigId Automaton::closed_key(RegisterId reg, uint32_t pattern, FrameId parent) {
@@ -734,14 +737,14 @@ ConfigId Automaton::closed_key(RegisterId reg, uint32_t pattern, FrameId parent)
     const RegisterId next = containers_.with_used(entry.next, TextPool::kFresh);
     if (next != kNone) push(out, FrameKind::kColon, 0, next, entry.value, parent);
   }
-  return out.empty() ? kDead : intern_config(std::move(out));
+  return out.empty() ? kDead : intern_config(out);
 }
 
 size_t Automaton::memory_bytes() const {
   return expressions_.memory_bytes() + containers_.memory_bytes() + row_bytes_ + frames_.capacity() * sizeof(Frame) +
          frame_index_.memory_bytes() + keys_.capacity() * sizeof(KeyPosition) + key_index_.memory_bytes() +
-         threads_.capacity() * sizeof(FrameId) + configs_.capacity() * (sizeof(Config) + 2 * sizeof(Steps) + sizeof(ByteSet)) +
-         config_index_.memory_bytes() + values_.memory_bytes() + uniqueness_.memory_bytes();
+         threads_.capacity() * sizeof(FrameId) + configs_.capacity() * sizeof(Config) + config_index_.memory_bytes() +
+         values_.memory_bytes() + uniqueness_.memory_bytes();
 }
 
 }  // namespace gd

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "chunked.h"
 #include "container.h"
 #include "expression.h"
 #include "grammar.h"
@@ -84,19 +85,19 @@ class Automaton {
 
   // The configuration behind one more byte; kDead if none.
   ConfigId step(ConfigId c, uint8_t byte) {
-    const ConfigId known = known_step(steps_[c], byte);
+    const ConfigId known = known_step(configs_[c].steps, byte);
     return known != kUnknown ? known : compute_step(c, byte, false);
   }
   // The same for computing masks: a key that has left all names and all used keys loses its text (TextPool::kFresh), so that
   // the many texts behind one mask share their states. It differs from `step` only where one token closes two keys.
   ConfigId mask_step(ConfigId c, uint8_t byte) {
-    const ConfigId known = known_step(mask_steps_[c], byte);
+    const ConfigId known = known_step(configs_[c].mask_steps, byte);
     return known != kUnknown ? known : compute_step(c, byte, true);
   }
-  // The bytes that may lead on from c: all others are dead. The reference is valid until the next step.
+  // The bytes that may lead on from c: all others are dead.
   const ByteSet& first_bytes(ConfigId c) {
     if (!configs_[c].has_first_bytes) compute_first_bytes(c);
-    return first_bytes_[c];
+    return configs_[c].first_bytes;
   }
 
   ConfigId config_of(FrameId f);       // the configuration of one thread
@@ -111,7 +112,7 @@ class Automaton {
   bool is_inside_scalars(ConfigId c) const;  // every thread
   Uniqueness& uniqueness() { return uniqueness_; }
   bool has_unique_arrays() const { return has_unique_arrays_; }
-  ConfigId config_of(std::vector<FrameId> threads) { return threads.empty() ? kDead : intern_config(std::move(threads)); }
+  ConfigId config_of(std::vector<FrameId> threads) { return threads.empty() ? kDead : intern_config(threads); }
   void resume_into(FrameId waiting, std::vector<FrameId>& out);
   // Whether a key position has to be followed letter by letter: its text may be a name, a used key, or of a finite pattern.
   bool is_exact_key(RegisterId reg, const KeyPosition& k);
@@ -162,10 +163,13 @@ class Automaton {
   }
   void remember(Steps& steps, uint8_t byte, ConfigId next);
   struct Config {
-    uint32_t begin = 0;
+    uint32_t begin = 0;  // of its threads
     uint32_t count = 0;
     bool accepting = false;
     bool has_first_bytes = false;
+    Steps mask_steps;
+    ByteSet first_bytes;  // valid where has_first_bytes
+    Steps steps;
   };
 
   void find_live_nodes();
@@ -173,7 +177,7 @@ class Automaton {
   bool compute_live(NodeId node);
   void check_size(size_t num_threads) const;
   uint32_t depth_of(const Frame& f) const;
-  ConfigId intern_config(std::vector<FrameId> threads);
+  ConfigId intern_config(std::vector<FrameId>& threads);  // sorts them
   KeyId intern_key(const KeyPosition& k);
   uint32_t intern_patterns(std::vector<std::pair<uint32_t, ExprId>> list);
   ConfigId compute_step(ConfigId c, uint8_t byte, bool for_mask);
@@ -211,12 +215,10 @@ class Automaton {
   std::vector<std::vector<std::pair<uint32_t, ExprId>>> pattern_lists_;
   HashIndex pattern_list_index_;
   std::vector<FrameId> threads_;
-  std::vector<Config> configs_;
+  Chunked<Config> configs_;
   HashIndex config_index_;
-  std::vector<Steps> steps_;       // parallel to configs_
-  std::vector<Steps> mask_steps_;  // parallel to configs_
+  std::vector<FrameId> stepped_;  // scratch
   Slab<std::array<ConfigId, 256>> step_rows_;
-  std::vector<ByteSet> first_bytes_;  // parallel to configs_, valid where has_first_bytes
   size_t row_bytes_ = 0;
   ConfigId start_ = kDead;
 };

@@ -55,7 +55,7 @@ void make_room(Tables&... tables) {
   (grow(tables), ...);
 }
 
-// Open addressing from a hash to an id in somebody else's table. The table holds the values; this holds only (hash, id).
+// Open addressing from a hash to an id in somebody else's table. The table holds the values; this holds only (half a hash, id).
 // find_or_add returns the id of an equal value, or adds `next_id` and returns it; find returns kFree if there is none. Amortised O(1).
 class HashIndex {
  public:
@@ -65,31 +65,32 @@ class HashIndex {
   uint32_t find(uint64_t hash, Equal equal) const {
     if (size_ == 0) return kFree;
     const size_t mask = slots_.size() - 1;
-    for (size_t i = hash & mask;; i = (i + 1) & mask) {
+    const uint32_t half = static_cast<uint32_t>(hash);
+    for (size_t i = half & mask;; i = (i + 1) & mask) {
       const Slot& slot = slots_[i];
-      if (slot.id == kFree || (slot.hash == hash && equal(slot.id))) return slot.id;
+      if (slot.id == kFree || (slot.hash == half && equal(slot.id))) return slot.id;
     }
   }
   template <class Equal>
   uint32_t find_or_add(uint64_t hash, uint32_t next_id, Equal equal) {
     if ((size_ + 1) * 4 > slots_.size() * 3) grow();
     const size_t mask = slots_.size() - 1;
-    const uint32_t tag = static_cast<uint32_t>(hash >> 32);
-    for (size_t i = hash & mask;; i = (i + 1) & mask) {
+    const uint32_t half = static_cast<uint32_t>(hash);
+    for (size_t i = half & mask;; i = (i + 1) & mask) {
       Slot& slot = slots_[i];
       if (slot.id == kFree) {
-        slot = {hash, next_id};
+        slot = {half, next_id};
         ++size_;
         return next_id;
       }
-      if (static_cast<uint32_t>(slot.hash >> 32) == tag && slot.hash == hash && equal(slot.id)) return slot.id;
+      if (slot.hash == half && equal(slot.id)) return slot.id;
     }
   }
   size_t memory_bytes() const { return slots_.capacity() * sizeof(Slot); }
 
  private:
   struct Slot {
-    uint64_t hash = 0;
+    uint32_t hash = 0;
     uint32_t id = kFree;
   };
 
