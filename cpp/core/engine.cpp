@@ -173,13 +173,16 @@ void Engine::add_place(const Frame& f, size_t tail_size, MaskPlan& plan) {
   const WhitespaceRuns& runs = vocabulary_->whitespace_runs();
   const uint32_t used = f.sub - static_cast<uint32_t>(tail_size);
   const uint32_t run = grammar_->max_whitespace == kNone ? kNone : grammar_->max_whitespace - used;
-  for (size_t n = 1; n < runs.pure.size() && n <= run; ++n) {
-    if (limit_ != kNoLimit) {
+  if (limit_ == kNoLimit) {
+    const std::shared_ptr<const TokenSet> whitespace = vocabulary_->whitespace_up_to(run);
+    plan.add(whitespace, *whitespace);
+  } else {
+    for (size_t n = 1; n < runs.pure.size() && n <= run; ++n) {
       Frame waited = f;
       if (run != kNone) waited.sub += static_cast<uint32_t>(n);
       if (!is_within(automaton_->config_of(automaton_->intern(waited)))) continue;
+      for (const TokenId token : runs.pure[n]) plan.set(token);
     }
-    for (const TokenId token : runs.pure[n]) plan.set(token);
   }
   Frame place = f;
   place.sub = static_cast<uint32_t>(tail_size);

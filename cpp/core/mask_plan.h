@@ -38,11 +38,15 @@ class MaskPlan {
     sets_.clear();
     owners_.clear();
     steps_.clear();
+    has_taken_out_ = false;
   }
   // Adds all of `set` (of those in the mask `limit` only, if there is one); `owner` keeps it alive.
   void add(std::shared_ptr<const void> owner, const TokenSet& set, std::shared_ptr<const TokenSet> limit = nullptr);
   void set(uint32_t token) { steps_.push_back(token); }
-  void take_out(uint32_t token) { steps_.push_back(token | kTakenOut); }
+  void take_out(uint32_t token) {
+    steps_.push_back(token | kTakenOut);
+    has_taken_out_ = true;
+  }
 
   void write(uint32_t* mask, size_t num_words) const { write_mask(sets_, steps_, mask, num_words); }
   // To be kept: no larger than the words themselves. `mask` is what it writes. Returns the bytes of sets that are its own.
@@ -56,6 +60,7 @@ class MaskPlan {
   std::vector<MaskSet> sets_;
   std::vector<MaskOwner> owners_;
   std::vector<uint32_t> steps_;
+  bool has_taken_out_ = false;
 };
 
 }  // namespace gd

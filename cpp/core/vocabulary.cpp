@@ -197,6 +197,20 @@ std::shared_ptr<const TokenSet> Vocabulary::plain_up_to(uint32_t length) const {
   return tokens;
 }
 
+std::shared_ptr<const TokenSet> Vocabulary::whitespace_up_to(uint32_t run) const {
+  const std::vector<std::vector<TokenId>>& pure = whitespace_runs_.pure;
+  run = std::min(run, static_cast<uint32_t>(pure.size()));
+  const std::lock_guard lock(tables_mutex_);
+  if (const auto* known = whitespace_up_to_.find(run); known != nullptr) return *known;
+  std::vector<uint32_t> words(num_words(), 0);
+  for (size_t n = 1; n < pure.size() && n <= run; ++n) {
+    for (const TokenId token : pure[n]) set_token(words.data(), token);
+  }
+  auto tokens = std::make_shared<const TokenSet>(TokenSet::from_words(std::move(words)));
+  remember(whitespace_up_to_, run, tokens, tokens->memory_bytes());
+  return tokens;
+}
+
 std::shared_ptr<const Trie> Vocabulary::residual(std::vector<Trie::Place> places, const uint32_t* without) const {
   if (without != nullptr) return std::make_shared<const Trie>(Trie::merge(std::move(places), without));
   Hash128 key;
@@ -260,6 +274,7 @@ void Vocabulary::age() const {
   tables_.age();
   covers_.age();
   plain_up_to_.age();
+  whitespace_up_to_.age();
   residuals_.age();
 }
 

@@ -74,6 +74,8 @@ class Vocabulary {
   const std::vector<std::vector<TokenId>>& plain_by_length() const { return plain_by_length_; }
   // Those of at most `length` characters, as a mask; null if all are.
   std::shared_ptr<const TokenSet> plain_up_to(uint32_t length) const;
+  // The tokens that are runs of at most `run` bytes of whitespace, as a mask.
+  std::shared_ptr<const TokenSet> whitespace_up_to(uint32_t run) const;
   std::shared_ptr<const Cover> cover(GroupSet groups) const;
   // Trie::merge, and remembered where nothing is left out.
   std::shared_ptr<const Trie> residual(std::vector<Trie::Place> places, const uint32_t* without) const;
@@ -123,7 +125,7 @@ class Vocabulary {
   mutable CacheBudget budget_{kDefaultTableLimit};
   mutable RecentCache<Hash128, std::shared_ptr<const TerminalTable>, Hash128Hasher> tables_{budget_};
   mutable RecentCache<GroupSet, std::shared_ptr<const Cover>> covers_{budget_};
-  mutable RecentCache<uint32_t, std::shared_ptr<const TokenSet>> plain_up_to_{budget_};
+  mutable RecentCache<uint32_t, std::shared_ptr<const TokenSet>> plain_up_to_{budget_}, whitespace_up_to_{budget_};
   mutable RecentCache<Hash128, std::shared_ptr<const Trie>, Hash128Hasher> residuals_{budget_};
   mutable RecentCache<Hash128, std::shared_ptr<const ScalarDistances>, Hash128Hasher> distances_{budget_};
 };
