@@ -170,20 +170,8 @@ void Engine::add_place(const Frame& f, size_t tail_size, MaskPlan& plan) {
     walk(vocabulary_->trie(), automaton_->config_of(automaton_->intern(f)), plan, nullptr);
     return;
   }
-  const WhitespaceRuns& runs = vocabulary_->whitespace_runs();
   const uint32_t used = f.sub - static_cast<uint32_t>(tail_size);
   const uint32_t run = grammar_->max_whitespace == kNone ? kNone : grammar_->max_whitespace - used;
-  if (limit_ == kNoLimit) {
-    const std::shared_ptr<const TokenSet> whitespace = vocabulary_->whitespace_up_to(run);
-    plan.add(whitespace, *whitespace);
-  } else {
-    for (size_t n = 1; n < runs.pure.size() && n <= run; ++n) {
-      Frame waited = f;
-      if (run != kNone) waited.sub += static_cast<uint32_t>(n);
-      if (!is_within(automaton_->config_of(automaton_->intern(waited)))) continue;
-      for (const TokenId token : runs.pure[n]) plan.set(token);
-    }
-  }
   Frame place = f;
   place.sub = static_cast<uint32_t>(tail_size);
   ByteSet walked = kPunctuation;
@@ -210,8 +198,25 @@ void Engine::add_place(const Frame& f, size_t tail_size, MaskPlan& plan) {
     default:
       break;
   }
+  add_whitespace(f, run, plan);  // behind the keys, which take tokens out
   const ConfigId config = automaton_->config_of(automaton_->intern(place));
   for (const Trie* trie : tries(run)) walk(*trie, config, plan, &walked);
+}
+
+// The tokens that are nothing but a run of whitespace of at most `run` bytes.
+void Engine::add_whitespace(const Frame& f, uint32_t run, MaskPlan& plan) {
+  if (limit_ == kNoLimit) {
+    const std::shared_ptr<const TokenSet> whitespace = vocabulary_->whitespace_up_to(run);
+    plan.add(whitespace, *whitespace);
+    return;
+  }
+  const std::vector<std::vector<TokenId>>& pure = vocabulary_->whitespace_runs().pure;
+  for (size_t n = 1; n < pure.size() && n <= run; ++n) {
+    Frame waited = f;
+    if (run != kNone) waited.sub += static_cast<uint32_t>(n);
+    if (!is_within(automaton_->config_of(automaton_->intern(waited)))) continue;
+    for (const TokenId token : pure[n]) plan.set(token);
+  }
 }
 
 // Scalars by their tables: with the run of whitespace in front, so that these tables serve every place alike.

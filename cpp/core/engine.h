@@ -93,6 +93,7 @@ class Engine {
   // The tokens allowed in terminal state `e` behind at most `run` bytes of whitespace, when `rest` is what follows the terminal.
   void add_table(ExprId e, uint32_t run, ConfigId rest, MaskPlan& plan);
   void add_place(const Frame& f, size_t tail_size, MaskPlan& plan);
+  void add_whitespace(const Frame& f, uint32_t run, MaskPlan& plan);
   void add_part(const Frame& f, MaskPlan& plan);
   bool add_part_scalars(NodeId node, const Frame& waiting, MaskPlan& plan);
   void add_value(NodeId node, const Frame& waiting, uint32_t run, MaskPlan& plan);

@@ -22,25 +22,43 @@ GroupSet letters(const ByteSet& bytes) {
 // Collects the tokens inside: those of a cover, and single ones.
 class Inside {
  public:
-  Inside(const Vocabulary& vocabulary, GroupSet groups) : words_(vocabulary.num_words(), 0) {
+  Inside(const Vocabulary& vocabulary, GroupSet groups) : num_words_(vocabulary.num_words()) {
     if (groups == 0) return;
     cover_ = vocabulary.cover(groups);
-    cover_->tokens.copy_to(words_.data(), words_.size());
+    words_ = cover_->tokens.words();
   }
   const std::shared_ptr<const Cover>& cover() const { return cover_; }
-  const uint32_t* words() const { return words_.data(); }
+  // All of them as a mask.
+  const uint32_t* words() {
+    if (words_.empty()) make_words();
+    return words_.data();
+  }
   void add(const Trie& trie, uint32_t first, uint32_t last) {
+    if (first == last) return;
+    if (words_.empty() && others_.size() + (last - first) > kFew) make_words();
     for (uint32_t t = first; t < last; ++t) {
       const TokenId token = trie.token(t);
-      if (has_token(words_.data(), token)) continue;
-      set_token(words_.data(), token);
+      if (words_.empty()) {
+        if (std::find(others_.begin(), others_.end(), token) != others_.end()) continue;
+      } else {
+        if (has_token(words_.data(), token)) continue;
+        set_token(words_.data(), token);
+      }
       others_.push_back(token);
     }
   }
-  TokenSet others() && { return TokenSet::from_ids(std::move(others_), words_.size()); }
+  TokenSet others() && { return TokenSet::from_ids(std::move(others_), num_words_); }
 
  private:
+  static constexpr size_t kFew = 16;  // are looked through; a mask of more
+
+  void make_words() {
+    words_.assign(num_words_, 0);
+    for (const TokenId token : others_) set_token(words_.data(), token);
+  }
+
   std::shared_ptr<const Cover> cover_;
+  size_t num_words_;
   std::vector<uint32_t> words_;
   std::vector<TokenId> others_;
 };
