@@ -133,3 +133,11 @@ def test_every_occurrence_of_every_keyword_has_an_entry() -> None:
         return found
 
     assert set(report_of(schema)) == occurrences(schema, "#")
+
+
+def test_a_schema_that_is_like_another_one_is_reported_where_only_a_reference_leads_to_it() -> None:
+    number = {"type": "integer", "minimum": 3}
+    alternatives = [{"properties": {"a": {"$ref": "#/$defs/one"}}}, {"properties": {"b": {"$ref": "#/$defs/two"}}}]
+    entries = report_of({"type": "object", "anyOf": alternatives, "$defs": {"one": number, "two": dict(number)}})
+    assert ("#/$defs/one", "minimum") in entries
+    assert ("#/$defs/two", "minimum") in entries

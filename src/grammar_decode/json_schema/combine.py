@@ -479,7 +479,7 @@ class Combiner:
         seen: set[Literal] = set()
         while current > ALWAYS and current not in seen:  # a loop is an error that is found when its formula is made
             seen.add(current)
-            alias = self.reader.read(current >> 1).alias
+            alias = self.reader.alias(current >> 1)
             if alias is None:
                 break
             current = alias if current & 1 else alias ^ 1
@@ -487,6 +487,10 @@ class Combiner:
         self.work.tick(len(seen))
         self._targets.update(dict.fromkeys(seen, current))
         return current
+
+    def looked_at(self) -> Iterator[int]:
+        """The schemas that :meth:`target` was asked of; not all of them were read."""
+        return (literal >> 1 for literal in self._targets)
 
     def canonical(self, literal: Literal) -> Literal:
         """The literal of the first schema with the same content, so that equal claims are one claim."""

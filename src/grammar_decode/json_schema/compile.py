@@ -128,7 +128,8 @@ def _compiled(
     if root is None:
         raise UnsatisfiableSchema("the schema is unsatisfiable: its keywords exclude every value", location="#")
     schemas, constants = lowering.document.schemas, lowering.document.constant_scope
-    reached = [schemas[number] for number in lowering.reader.readings if schemas[number].scope is not constants]
+    numbers = dict.fromkeys((*lowering.reader.readings, *lowering.combiner.looked_at()))
+    reached = [schemas[number] for number in numbers if schemas[number].scope is not constants]
     reporter = Reporter(reached, options, lowering.restrictions, [schemas[number] for number in lowering.impossible])
     return lowering, lowering.builder.grammar(root), Report(reporter)
 

@@ -138,6 +138,8 @@ class Reading:
 
 
 _ALTERNATIVES = frozenset(("allOf", "anyOf", "oneOf"))
+#: The keywords that may say of every value that it satisfies another schema; see `Reading.alias`.
+_APPLYING = _ALTERNATIVES | {"$ref", "$dynamicRef", "$recursiveRef", "not", "if"}
 #: The types that a name stands for.
 TYPE_BITS = {
     "null": NULL,
@@ -201,6 +203,15 @@ class Reader:
             reading.finish()
         self.readings[number] = reading
         return reading
+
+    def alias(self, number: int) -> Literal | None:
+        """The literal that a schema object only repeats; it is read only where it may do so."""
+        known = self.readings.get(number)
+        if known is None:
+            if self.document.schemas[number].value.keys().isdisjoint(_APPLYING):
+                return None
+            known = self.read(number)
+        return known.alias
 
     # ---- checked arguments ----
 
