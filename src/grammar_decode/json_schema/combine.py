@@ -69,6 +69,8 @@ CONTRADICTION_CLAIMS = 200_000
 MOST_TIMES_TOO_LARGE = 16
 #: So many branches of a oneOf are first told apart by a property that names each.
 MANY_BRANCHES = 8
+#: Schemas inside each other that are looked at for the types that a value may have.
+TYPES_DEPTH = 16
 #: Parts of a schema object that are compared with another's by content.
 CONTENT_SIZE = 400
 
@@ -96,7 +98,8 @@ class Combiner:
         self.numbers = numbers
         self.limits = work.limits
         self.work = work
-        self._formulas: dict[tuple[int, int], Formula] = {}  # by type and schema number
+        self._formulas: dict[int, dict[int, Formula]] = {t: {} for t in TYPES}  # by type, by schema number
+        self._admitted: dict[int, int] = {}
         self._under_way: set[tuple[int, int]] = set()
         self._nothing: dict[Conjunction, bool] = {}
         self._contradictions: dict[tuple[int, Formula], bool] = {}
@@ -107,6 +110,8 @@ class Combiner:
         self._contents: dict[Any, int] = {}
         self._targets: dict[Literal, Literal] = {}
         self._canonical: dict[int, Literal] = {}
+        self._canonical_formulas: dict[Formula, Formula] = {}
+        self._overlaps: dict[tuple[int, Formula, Formula], bool] = {}
         self._evaluation: Evaluation | None = None
 
     def dismantle(self) -> None:
@@ -129,7 +134,7 @@ class Combiner:
         if literal <= ALWAYS:
             return TRUE if literal == ALWAYS else FALSE
         number = literal >> 1
-        known = self._formulas.get((json_type, number))
+        known = self._formulas[json_type].get(number)
         if known is None:
             known = self._of_schema(json_type, number)
         return known if literal & 1 else self.formulas.negate(known)
@@ -152,12 +157,48 @@ class Combiner:
         types = EVERY_TYPE
         for literal in literals:
             if literal & 1 and literal != ALWAYS:
-                types &= self.reader.read(literal >> 1).types
+                types &= self.admitted(literal >> 1)
         return types
+
+    def admitted(self, number: int, depth: int = 0) -> int:
+        """The types that a schema does not plainly exclude, nor those that it applies to the same value."""
+        known = self._admitted.get(number)
+        if known is None:
+            reading = self.reader.read(number)
+            known = reading.types
+            if reading.applies and depth < TYPES_DEPTH:
+                self._admitted[number] = known  # where the question comes back to itself
+                for types, part in reading.parts:
+                    if known & types and not isinstance(part, int):
+                        known &= ~types | self._admitted_by(part, depth + 1)
+            self._admitted[number] = known
+        return known
+
+    def _admitted_by(self, expression: Expression, depth: int) -> int:
+        if isinstance(expression, Apply):
+            literal = expression.literal
+            if literal <= ALWAYS:
+                return EVERY_TYPE if literal else 0
+            return self.admitted(literal >> 1, depth) if literal & 1 else EVERY_TYPE
+        if isinstance(expression, AnyOf):
+            some = 0
+            for part in expression.parts:
+                some |= self._admitted_by(part, depth)
+            return some
+        if isinstance(expression, AllOf):
+            every = EVERY_TYPE
+            for part in expression.parts:
+                every &= self._admitted_by(part, depth)
+            return every
+        if isinstance(expression, OneOf):
+            return self._admitted_by(AnyOf(tuple(map(Apply, expression.literals))), depth)
+        if isinstance(expression, Conditional):
+            return self._admitted_by(AnyOf((Apply(expression.then), Apply(expression.otherwise))), depth)
+        return EVERY_TYPE if expression != FALSE else 0
 
     def _of_schema(self, json_type: int, number: int) -> Formula:
         reading = self.reader.read(number)
-        if not reading.types & json_type:
+        if not self.admitted(number) & json_type:
             result = FALSE
         elif reading.applies:
             return self._of_applied(json_type, number)
@@ -168,27 +209,31 @@ class Combiner:
                 if types & json_type
             ]
             result = said[0] if len(said) == 1 else self.formulas.conjunction(said)
-        self._formulas[json_type, number] = result
+        self._formulas[json_type][number] = result
         return result
 
     def _of_applied(self, json_type: int, number: int) -> Formula:
         """Depth first over the schemas that look at the same value, with a stack of its own."""
-        done = self._formulas
+        done = self._formulas[json_type]
         stack = [number]
         path: set[int] = set()
         try:
             while stack:
                 top = stack[-1]
-                key = (json_type, top)
-                if key in done:
+                if top in done:
+                    stack.pop()
+                    continue
+                if not self.admitted(top) & json_type:
+                    done[top] = FALSE
                     stack.pop()
                     continue
                 reading = self.reader.read(top)
                 waiting: list[int] = []
-                if reading.types & json_type and top not in path:
-                    waiting = [n for n in self._needed(reading, json_type) if (json_type, n) not in done]
+                if reading.applies and top not in path:
+                    waiting = [n for n in self._needed(reading, json_type) if n not in done]
+                key = (json_type, top)
                 if not waiting:
-                    done[key] = self._evaluated(json_type, top, reading)
+                    done[top] = self._evaluated(json_type, top, reading)
                     path.discard(top)
                     self._under_way.discard(key)
                     stack.pop()
@@ -201,7 +246,7 @@ class Combiner:
                 stack.extend(waiting)
         finally:
             self._under_way.difference_update((json_type, n) for n in path)
-        return done[json_type, number]
+        return done[number]
 
     def _needed(self, reading: Reading, json_type: int) -> Iterator[int]:
         """The schemas whose formulas the reading is made of."""
@@ -239,8 +284,6 @@ class Combiner:
             )
 
     def _evaluated(self, json_type: int, number: int, reading: Reading) -> Formula:
-        if not reading.types & json_type:
-            return FALSE
         self.work.tick(10)
         result = self.formulas.conjunction([self._value(part, json_type) for part in reading.of_type(json_type)])
         if self.formulas.size(result) > MOST_TIMES_TOO_LARGE * self.limits.max_formula:
@@ -316,14 +359,20 @@ class Combiner:
         return found
 
     def _overlap(self, json_type: int, one: Formula, other: Formula) -> bool:
+        pair = (json_type, one, other) if one < other else (json_type, other, one)
+        known = self._overlaps.get(pair)
+        if known is not None:
+            return known
         # A question of its own, even where this formula is made for another one.
         asking, steps, self._asking = self._asking, self._steps, 0
         try:
-            return not self.contradicts(json_type, self.formulas.conjunction(sorted((one, other))))
+            known = not self.contradicts(json_type, self.formulas.conjunction(pair[1:]))
         except _Unfinished:
             return True
         finally:
             self._asking, self._steps = asking, steps
+        self._overlaps[pair] = known
+        return known
 
     # ---- what is plainly impossible ----
 
@@ -405,16 +454,20 @@ class Combiner:
         records = self.formulas.records
         has: dict[str, None] = {}
         lacks: set[str] = set()
-        members: list[Member] = []
+        named: dict[str, list[Literal]] = {}  # what is said of the values, by name
+        of_many: list[Member] = []
         least, most = 0, None
         for claim in claims:
             record = records[claim]
-            if isinstance(record, Has):
+            if isinstance(record, Member):
+                if isinstance(record.keys, str):
+                    named.setdefault(record.keys, []).append(record.literal)
+                else:
+                    of_many.append(record)
+            elif isinstance(record, Has):
                 has[record.name] = None
             elif isinstance(record, Lacks):
                 lacks.add(record.name)
-            elif isinstance(record, Member):
-                members.append(record)
             elif isinstance(record, CountMin):
                 least = max(least, record.times)
             elif isinstance(record, CountMax):
@@ -424,9 +477,15 @@ class Combiner:
         if not lacks.isdisjoint(has):
             return True
         for name in has:
-            met = frozenset(m.literal for m in members if self.speaks_of(m.keys, name))
-            if NEVER in met or (len(met) > 1 and self.nothing(met)):
+            said = named.get(name, [])
+            if of_many:
+                said = said + [member.literal for member in of_many if self.speaks_of(member.keys, name)]
+            if NEVER in said:
                 return True
+            if len(said) > 1:
+                met = frozenset(said)
+                if len(met) > 1 and self.nothing(met):
+                    return True
         return False
 
     def _array_refuted(self, claims: list[Formula]) -> bool:
@@ -516,7 +575,7 @@ class Combiner:
 
     def canonical_formula(self, formula: Formula) -> Formula:
         """The formula with equal schemas in its claims made one."""
-        return self.formulas.rewrite(formula, self._canonical_claim)
+        return self.formulas.rewrite(formula, self._canonical_claim, self._canonical_formulas)
 
     def _canonical_claim(self, claim: Formula) -> Formula:
         formulas = self.formulas

@@ -7,6 +7,7 @@ like connectives, no repeated part, no constant inside, what all branches of an 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
@@ -68,18 +69,37 @@ class Formulas:
     def __init__(self, work: Work | None = None) -> None:
         self.work = work
         self.records: list[Record] = [False, True]
-        self._ids: dict[tuple[type, Record], Formula] = {}
+        # By their contents: a record is made only where it is new.
+        self._ands: dict[tuple[Formula, ...], Formula] = {}
+        self._ors: dict[tuple[Formula, ...], Formula] = {}
+        self._claims: defaultdict[type, dict[Claim, Formula]] = defaultdict(dict)
         self._sizes: dict[Formula, int] = {}
         self._negations: dict[Formula, Formula] = {FALSE: TRUE, TRUE: FALSE}
 
-    def _intern(self, record: Record) -> Formula:
-        key = (type(record), record)
-        known = self._ids.get(key)
+    def _new(self, record: Record) -> Formula:
+        number = len(self.records)
+        self.records.append(record)
+        if not number & _EVERY and self.work is not None:
+            self.work.tick(_EVERY)
+        return number
+
+    def _intern(self, claim: Claim) -> Formula:
+        alike = self._claims[type(claim)]
+        known = alike.get(claim)
         if known is None:
-            known = self._ids[key] = len(self.records)
-            self.records.append(record)
-            if not known & _EVERY and self.work is not None:
-                self.work.tick(_EVERY)
+            known = alike[claim] = self._new(claim)
+        return known
+
+    def _and(self, parts: tuple[Formula, ...]) -> Formula:
+        known = self._ands.get(parts)
+        if known is None:
+            known = self._ands[parts] = self._new(And(parts))
+        return known
+
+    def _or(self, parts: tuple[Formula, ...]) -> Formula:
+        known = self._ors.get(parts)
+        if known is None:
+            known = self._ors[parts] = self._new(Or(parts))
         return known
 
     # ---- connectives ----
@@ -100,7 +120,7 @@ class Formulas:
                 flat[part] = None
         if len(flat) <= 1:
             return next(iter(flat), TRUE)
-        return self._intern(And(tuple(flat)))
+        return self._and(tuple(flat))
 
     def disjunction(self, parts: Iterable[Formula]) -> Formula:
         """One of the parts, in their order; what all of them share is moved outside."""
@@ -120,8 +140,8 @@ class Formulas:
             return next(iter(flat), FALSE)
         shared = self._shared(flat)
         if not shared:
-            return self._intern(Or(tuple(flat)))
-        rests = [self.conjunction(p for p in self.conjuncts(branch) if p not in shared) for branch in flat]
+            return self._or(tuple(flat))
+        rests = [self.conjunction([p for p in self.conjuncts(branch) if p not in shared]) for branch in flat]
         return self.conjunction([*shared, self.disjunction(rests)])
 
     def _shared(self, branches: dict[Formula, None]) -> dict[Formula, None]:
@@ -290,7 +310,7 @@ class Formulas:
     def rewrite(
         self, formula: Formula, replace: Callable[[Formula], Formula], memo: dict[Formula, Formula] | None = None
     ) -> Formula:
-        """The formula with every claim replaced."""
+        """The formula with every claim replaced. ``memo``: what it is for parts, where many are asked of."""
         if formula <= TRUE:
             return formula
         if memo is None:
@@ -299,10 +319,12 @@ class Formulas:
         if known is not None:
             return known
         record = self.records[formula]
-        if isinstance(record, And):
-            result = self.conjunction([self.rewrite(part, replace, memo) for part in record.parts])
-        elif isinstance(record, Or):
-            result = self.disjunction([self.rewrite(part, replace, memo) for part in record.parts])
+        if isinstance(record, (And, Or)):
+            parts = tuple([self.rewrite(part, replace, memo) for part in record.parts])
+            if parts == record.parts:
+                result = formula
+            else:
+                result = self.conjunction(parts) if isinstance(record, And) else self.disjunction(parts)
         else:
             result = replace(formula)
         memo[formula] = result
