@@ -236,16 +236,18 @@ class Simplifier(ABC, Generic[F]):
 
         Raises Impossible if they can't all hold.
         """
+        is_fact, settled, conjuncts = self.is_fact, self.settled, self.formulas.conjuncts
         taken: list[Formula] = []
         waiting = list(parts)
         while True:
             left: list[Formula] = []
             for part in waiting:
-                if not self.is_fact(part):
+                if not is_fact(part):
                     left.append(part)
                     continue
-                for claim in self.formulas.conjuncts(self.settled(part, facts)):
-                    if not self.is_fact(claim):
+                said = settled(part, facts)
+                for claim in (said,) if said == part else conjuncts(said):
+                    if claim != part and not is_fact(claim):
                         left.append(claim)
                     elif self.add(claim, facts):
                         taken.append(claim)
@@ -253,10 +255,12 @@ class Simplifier(ABC, Generic[F]):
                         raise Impossible
             if FALSE in left:
                 raise Impossible
-            waiting = [claim for part in left for claim in self.formulas.conjuncts(self._under(part, facts))]
+            waiting = [claim for part in left for claim in conjuncts(self._under(part, facts))]
             if FALSE in waiting:
                 raise Impossible
-            if not any(map(self.is_fact, waiting)):
+            if not any(map(is_fact, waiting)):
+                if len(waiting) <= 1:
+                    return taken, waiting[0] if waiting else TRUE
                 return taken, self.formulas.conjunction(self._joined(self._without_weaker(waiting)))
 
     def _under(self, formula: Formula, facts: F) -> Formula:
@@ -273,7 +277,9 @@ class Simplifier(ABC, Generic[F]):
                 taken, rest = self.fold(record.parts, self.copied(facts))
             except Impossible:
                 return FALSE
-            return self.formulas.conjunction([*taken, rest])
+            if rest != TRUE:
+                taken.append(rest)
+            return self.formulas.conjunction(taken)
         return formula if formula <= TRUE else self.settled(formula, facts)
 
     def _without_weaker(self, parts: list[Formula]) -> list[Formula]:
@@ -309,8 +315,8 @@ class Simplifier(ABC, Generic[F]):
     def _without_included(self, branches: list[Formula]) -> Formula:
         """The or of the branches, less those that say all that another one says, and more."""
         formulas = self.formulas
-        flat = list(dict.fromkeys(b for branch in branches for b in formulas.branches(branch)))
-        if TRUE in flat or len(flat) > MOST_COMPARED:
+        flat = list(dict.fromkeys([b for branch in branches for b in formulas.branches(branch)]))
+        if TRUE in flat or len(flat) > MOST_COMPARED or len(flat) < 2:
             return formulas.disjunction(flat)
         said = [frozenset(formulas.conjuncts(branch)) for branch in flat]
         return formulas.disjunction(

@@ -56,6 +56,7 @@ MOST_DIVISIONS = 4
 MOST_DIVIDED = 1_000
 
 _Predicate = Matching | Spelled
+_FACTS = frozenset((Member, Has, Lacks, CountMin, CountMax))
 
 
 @dataclass(slots=True)
@@ -301,18 +302,20 @@ class _ObjectLowering(Simplifier[_Facts]):
 
     def _classes_of(self, keys: Keys) -> tuple[int, ...]:
         """The classes of the keys."""
-        if isinstance(keys, str):
-            cls = self.names.get(keys)
-            return () if cls is None else (cls.index,)
         known = self._members.get(keys)
         if known is None:
-            known = self._members[keys] = tuple(c.index for c in self.classes if self._speaks_of(keys, c))
+            if isinstance(keys, str):
+                cls = self.names.get(keys)
+                known = () if cls is None else (cls.index,)
+            else:
+                known = tuple([c.index for c in self.classes if self._speaks_of(keys, c)])
+            self._members[keys] = known
         return known
 
     # ---- facts ----
 
     def is_fact(self, claim: Formula) -> bool:
-        return isinstance(self.formulas.records[claim], (Member, Has, Lacks, CountMin, CountMax))
+        return type(self.formulas.records[claim]) in _FACTS
 
     def copied(self, facts: _Facts) -> _Facts:
         return _Facts(dict(facts.base), set(facts.dead), set(facts.required), facts.low, facts.high)
@@ -320,11 +323,13 @@ class _ObjectLowering(Simplifier[_Facts]):
     def add(self, claim: Formula, facts: _Facts) -> bool:
         record = self.formulas.records[claim]
         if isinstance(record, Member):
+            literal = record.literal
             for cls in self._classes_of(record.keys):
                 if cls in facts.dead:
                     continue
-                facts.base[cls] = base = facts.base.get(cls, NO_LITERALS) | {record.literal}
-                if record.literal == NEVER or (len(base) > 1 and self.combiner.nothing(base)):
+                before = facts.base.get(cls)
+                facts.base[cls] = base = frozenset((literal,)) if before is None else before | {literal}
+                if literal == NEVER or (before is not None and len(base) > 1 and self.combiner.nothing(base)):
                     facts.dead.add(cls)
                     if cls in facts.required:
                         return False
