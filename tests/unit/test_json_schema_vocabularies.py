@@ -8,6 +8,7 @@ import pytest
 
 from grammar_decode.errors import UnsupportedSchema
 from grammar_decode.json_schema import JsonOptions, Outcome, compile_schema
+from grammar_decode.json_schema.document import _metaschemas
 from grammar_decode.json_schema.keywords import DIALECTS, TABLE, VOCABULARIES, keywords_of
 from grammar_decode.reference import accepts
 
@@ -108,6 +109,11 @@ def test_the_vocabularies_are_those_of_the_metaschemas(year: int) -> None:
         assert keywords - {"definitions"} == stated
     required = {uri.rpartition("/")[2] for uri in standard["$vocabulary"]}
     assert required <= VOCABULARIES[year].keys()
+
+
+def test_metaschemas_are_those_of_the_package() -> None:
+    registry = pytest.importorskip("jsonschema_specifications").REGISTRY
+    assert _metaschemas() == {uri: registry.contents(uri) for uri in registry}
 
 
 def test_vocabularies_and_table_agree() -> None:

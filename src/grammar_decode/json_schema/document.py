@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import json
 import math
+import pathlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -438,17 +441,20 @@ def subschemas(value: Mapping[str, Json], dialect: Dialect) -> Iterator[tuple[st
 
 
 def _metaschema(uri: str) -> Json | None:
-    if "json-schema.org/" not in uri:
-        return None
-    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]  # hardly ever needed, and not fast
+    return _metaschemas().get(uri.rstrip("#")) if "json-schema.org/" in uri else None
 
-    try:
-        return REGISTRY.contents(uri)
-    except KeyError:
-        try:
-            return REGISTRY.contents(uri + "#")
-        except KeyError:
-            return None
+
+@cache
+def _metaschemas() -> dict[str, Json]:
+    """What the package ``jsonschema-specifications`` has, by URI. Its files are read, which importing it takes long for."""
+    package = find_spec("jsonschema_specifications")
+    found: dict[str, Json] = {}
+    for folder in (package.submodule_search_locations or ()) if package else ():
+        for path in sorted(pathlib.Path(folder, "schemas").rglob("*")):
+            if path.is_file() and path.suffix in ("", ".json"):
+                schema = json.loads(path.read_bytes())
+                found[(schema.get("$id") or schema["id"]).rstrip("#")] = schema
+    return found
 
 
 def shown(value: Json) -> str:
