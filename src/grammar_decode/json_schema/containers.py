@@ -20,6 +20,7 @@ from grammar_decode.limits import Limits
 #: Gives the node of a value, or None for an empty one.
 NodeOf: TypeAlias = Callable[[Conjunction], "ir.NodeId | None"]
 ClaimSet = frozenset[ir.ClaimId]
+_Ways: TypeAlias = dict[Formula, list[tuple[int, Formula]]]
 _NOTHING_PICKED: ClaimSet = frozenset()
 _ANY_WAY = (_NOTHING_PICKED,)
 
@@ -67,7 +68,7 @@ class Conditions:
         self.location = location
         self.claims: list[IrClaim] = []
         self._ids: dict[Formula, ir.ClaimId] = {}
-        self._inside: dict[Formula, int] = {FALSE: 0, TRUE: 0}  # the claims in a formula, as bits
+        self._around: dict[Formula, list[tuple[Formula, int]]] = {}  # by part: the connectives, and its place there
         if formulas.size(formula) > limits.max_formula:
             raise SchemaTooComplex(
                 f"the alternatives of one value need more than {limits.max_formula} claims and connectives",
@@ -76,11 +77,11 @@ class Conditions:
             )
         self.formula = self._converted(formula, translate, {})
         self._root = formula
-        self._of_class: dict[ir.ClassId, int] = {}
-        for i, known in enumerate(self.claims):
+        self._of_class: dict[ir.ClassId, list[Formula]] = {}
+        for claim, known in zip(self._ids, self.claims, strict=True):
             if isinstance(known.claim, (ir.Member, ir.Some, ir.Most)):
                 for cls in known.claim.classes:
-                    self._of_class[cls] = self._of_class.get(cls, 0) | 1 << i
+                    self._of_class.setdefault(cls, []).append(claim)
 
     def _converted(
         self, formula: Formula, translate: Callable[[Formula], IrClaim], memo: dict[Formula, ir.Formula]
@@ -93,16 +94,13 @@ class Conditions:
         record = self.formulas.records[formula]
         result: ir.Formula
         if isinstance(record, (And, Or)):
-            parts = tuple(self._converted(part, translate, memo) for part in record.parts)
-            bits = 0
-            for part in record.parts:
-                bits |= self._inside[part]
-            self._inside[formula] = bits
+            for place, part in enumerate(record.parts):
+                self._around.setdefault(part, []).append((formula, place))
+            parts = tuple([self._converted(part, translate, memo) for part in record.parts])
             result = ir.And(parts) if isinstance(record, And) else ir.Or(parts)
         else:
             result = self._ids[formula] = len(self.claims)
             self.claims.append(translate(formula))
-            self._inside[formula] = 1 << result
         memo[formula] = result
         return result
 
@@ -110,16 +108,32 @@ class Conditions:
 
     def picks(self, cls: ir.ClassId, base: Conjunction, node: NodeOf) -> tuple[ir.Pick, ...]:
         """The ways to read a value of the class; none where no value satisfies what always holds."""
-        relevant = self._of_class.get(cls, 0)
-        if not relevant:
+        speaking = self._of_class.get(cls)
+        if speaking is None:
             always = node(base)
             return () if always is None else (ir.Pick((), always),)
         picks = []
-        for claim_set in self._project(self._root, relevant, base, {}):
+        for claim_set in self._project(self._root, self._ways_to(speaking), base, {}):
             value = node(self._values(base, claim_set))
             if value is not None:
                 picks.append(ir.Pick(tuple(sorted(claim_set)), value))
         return tuple(picks)
+
+    def _ways_to(self, claims: Iterable[Formula]) -> _Ways:
+        """The connectives with one of the claims inside: of each, the parts that have or are one, by their place."""
+        ways: _Ways = {}
+        waiting = list(claims)
+        while waiting:
+            part = waiting.pop()
+            for connective, place in self._around.get(part, ()):
+                parts = ways.get(connective)
+                if parts is None:
+                    parts = ways[connective] = []
+                    waiting.append(connective)
+                parts.append((place, part))
+        for parts in ways.values():
+            parts.sort()
+        return ways
 
     def _values(self, base: Conjunction, claim_set: Iterable[ir.ClaimId]) -> Conjunction:
         literals = set(base)
@@ -130,33 +144,30 @@ class Conditions:
         return frozenset(literals)
 
     def _project(
-        self, formula: Formula, relevant: int, base: Conjunction, memo: dict[Formula, tuple[ClaimSet, ...]]
+        self, formula: Formula, ways: _Ways, base: Conjunction, memo: dict[Formula, tuple[ClaimSet, ...]]
     ) -> tuple[ClaimSet, ...]:
         """The claim sets that a formula leaves for one entry; sets that no value satisfies are not made."""
-        if formula == FALSE:
-            return ()
-        if formula == TRUE or not self._inside[formula] & relevant:
-            return _ANY_WAY
         known = memo.get(formula)
         if known is not None:
             return known
         record = self.formulas.records[formula]
-        inside = self._inside
         if isinstance(record, Or):
             found: dict[ClaimSet, None] = {}
-            for part in record.parts:
-                if inside[part] & relevant:
-                    found.update(dict.fromkeys(self._project(part, relevant, base, memo)))
-                else:
-                    found[_NOTHING_PICKED] = None
+            next_place = 0
+            for place, part in ways[formula]:
+                if place != next_place:
+                    found[_NOTHING_PICKED] = None  # by a part in between
+                found.update(dict.fromkeys(self._project(part, ways, base, memo)))
+                next_place = place + 1
+            if next_place != len(record.parts):
+                found[_NOTHING_PICKED] = None
             result = tuple(found)
         elif isinstance(record, And):
             result = _ANY_WAY
-            for part in record.parts:
-                if inside[part] & relevant:
-                    more = self._project(part, relevant, base, memo)
-                    if more != _ANY_WAY:
-                        result = self._both(result, more, base)
+            for _, part in ways[formula]:
+                more = self._project(part, ways, base, memo)
+                if more != _ANY_WAY:
+                    result = self._both(result, more, base)
         else:
             index = self._ids[formula]
             alone: ClaimSet = frozenset((index,))
@@ -168,6 +179,8 @@ class Conditions:
         return result
 
     def _both(self, left: tuple[ClaimSet, ...], right: tuple[ClaimSet, ...], base: Conjunction) -> tuple[ClaimSet, ...]:
+        if left == _ANY_WAY:
+            return right
         found: dict[ClaimSet, None] = {}
         for one in left:
             for other in right:
