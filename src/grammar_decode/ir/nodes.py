@@ -54,7 +54,7 @@ The everyday object therefore has no claims, the formula True, and one pick ``Pi
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 RegexId: TypeAlias = int
 NodeId: TypeAlias = int
@@ -208,8 +208,7 @@ class Or:
 Formula: TypeAlias = bool | ClaimId | And | Or
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(NamedTuple):
     """One way to read the value of an entry: ``claims`` (sorted indices) hold, and the value is parsed as ``node``."""
 
     claims: tuple[ClaimId, ...]

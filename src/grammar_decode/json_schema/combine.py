@@ -7,7 +7,8 @@ going into a value (``{"allOf": [{"$ref": "#"}]}``) is an error.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from grammar_decode.errors import SchemaError, SchemaTooComplex
 from grammar_decode.json_schema.claims import (
@@ -15,6 +16,7 @@ from grammar_decode.json_schema.claims import (
     BOOLEAN,
     EVERY_TYPE,
     NEVER,
+    NO_LITERALS,
     NUMBER,
     OBJECT,
     STRING,
@@ -79,6 +81,14 @@ class _Unfinished(Exception):
     """The answer needs a formula that is being made."""
 
 
+class _Named(NamedTuple):
+    """What an object formula says of single names, its alternatives aside."""
+
+    has: set[str]
+    lacks: set[str]
+    said: dict[str, Conjunction]
+
+
 class Combiner:
     """The formulas of one compilation."""
 
@@ -111,6 +121,7 @@ class Combiner:
         self._targets: dict[Literal, Literal] = {}
         self._canonical: dict[int, Literal] = {}
         self._canonical_formulas: dict[Formula, Formula] = {}
+        self._names: dict[Formula, _Named] = {}
         self._overlaps: dict[tuple[int, Formula, Formula], bool] = {}
         self._evaluation: Evaluation | None = None
 
@@ -366,12 +377,43 @@ class Combiner:
         # A question of its own, even where this formula is made for another one.
         asking, steps, self._asking = self._asking, self._steps, 0
         try:
-            known = not self.contradicts(json_type, self.formulas.conjunction(pair[1:]))
+            apart = json_type == OBJECT and self._names_apart(one, other)
+            known = not (apart or self.contradicts(json_type, self.formulas.conjunction(pair[1:])))
         except _Unfinished:
             return True
         finally:
             self._asking, self._steps = asking, steps
         self._overlaps[pair] = known
+        return known
+
+    def _names_apart(self, one: Formula, other: Formula) -> bool:
+        """Whether a name that one of two object formulas requires tells them apart: what most alternatives differ in."""
+        here, there = self._named(one), self._named(other)
+        if not (here.has.isdisjoint(there.lacks) and there.has.isdisjoint(here.lacks)):
+            return True
+        for name, literals in here.said.items():
+            if name in there.said and (name in here.has or name in there.has):
+                met = literals | there.said[name]
+                if len(met) > 1 and self.nothing(met):
+                    return True
+        return False
+
+    def _named(self, formula: Formula) -> _Named:
+        known = self._names.get(formula)
+        if known is None:
+            has: set[str] = set()
+            lacks: set[str] = set()
+            said: dict[str, Conjunction] = {}
+            for part in self.formulas.conjuncts(formula):
+                record = self.formulas.records[part]
+                if isinstance(record, Member):
+                    if isinstance(record.keys, str):
+                        said[record.keys] = said.get(record.keys, NO_LITERALS) | {record.literal}
+                elif isinstance(record, Has):
+                    has.add(record.name)
+                elif isinstance(record, Lacks):
+                    lacks.add(record.name)
+            known = self._names[formula] = _Named(has, lacks, said)
         return known
 
     # ---- what is plainly impossible ----
@@ -609,26 +651,34 @@ def _schema_content(value: Json, dialect: Dialect, budget: list[int]) -> Any:
     """A hashable that is equal for schemas that say the same in the same words, annotations aside."""
     if not isinstance(value, dict):
         return _content(value, budget)
-    known = keywords_of(dialect)
-    parts = []
-    for keyword in sorted(value):
-        row = known.get(keyword)
-        if row is None or (row.outcome in ("annotation", "structure") and keyword not in ("$id", "id", "$schema")):
-            continue
+    holds_of = _compared(dialect)
+    parts: list[tuple[str, Any]] = []
+    for keyword in sorted(holds_of.keys() & value):
         budget[0] -= 1
         if budget[0] < 0:
             return ()
         inner = value[keyword]
-        if row.holds.startswith("map") and isinstance(inner, dict):
-            said: Any = tuple((name, _schema_content(item, dialect, budget)) for name, item in inner.items())
-        elif row.holds.startswith("list") and isinstance(inner, list):
-            said = tuple(_schema_content(item, dialect, budget) for item in inner)
-        elif row.holds:
-            said = _schema_content(inner, dialect, budget)
+        holds = holds_of[keyword]
+        if not holds:
+            said: Any = _content(inner, budget)
+        elif isinstance(inner, dict) and holds.startswith("map"):
+            said = tuple([(name, _schema_content(item, dialect, budget)) for name, item in inner.items()])
+        elif isinstance(inner, list) and holds.startswith("list"):
+            said = tuple([_schema_content(item, dialect, budget) for item in inner])
         else:
-            said = _content(inner, budget)
+            said = _schema_content(inner, dialect, budget)
         parts.append((keyword, said))
     return tuple(parts)
+
+
+@cache
+def _compared(dialect: Dialect) -> dict[str, str]:
+    """The keywords that tell schemas apart, with what they hold."""
+    return {
+        keyword: row.holds
+        for keyword, row in keywords_of(dialect).items()
+        if row.outcome not in ("annotation", "structure") or keyword in ("$id", "id", "$schema")
+    }
 
 
 def _content(value: Json, budget: list[int]) -> Any:
@@ -636,7 +686,7 @@ def _content(value: Json, budget: list[int]) -> Any:
     if budget[0] < 0:
         return ()
     if isinstance(value, dict):
-        return (dict, tuple((key, _content(item, budget)) for key, item in value.items()))
+        return (dict, tuple([(key, _content(item, budget)) for key, item in value.items()]))
     if isinstance(value, list):
-        return (list, tuple(_content(item, budget) for item in value))
+        return (list, tuple([_content(item, budget) for item in value]))
     return (type(value), value)

@@ -73,12 +73,13 @@ class Formulas:
         self._ands: dict[tuple[Formula, ...], Formula] = {}
         self._ors: dict[tuple[Formula, ...], Formula] = {}
         self._claims: defaultdict[type, dict[Claim, Formula]] = defaultdict(dict)
-        self._sizes: dict[Formula, int] = {}
+        self._sizes: list[int] = [1, 1]
         self._negations: dict[Formula, Formula] = {FALSE: TRUE, TRUE: FALSE}
 
-    def _new(self, record: Record) -> Formula:
+    def _new(self, record: Record, size: int = 1) -> Formula:
         number = len(self.records)
         self.records.append(record)
+        self._sizes.append(size)
         if not number & _EVERY and self.work is not None:
             self.work.tick(_EVERY)
         return number
@@ -93,13 +94,13 @@ class Formulas:
     def _and(self, parts: tuple[Formula, ...]) -> Formula:
         known = self._ands.get(parts)
         if known is None:
-            known = self._ands[parts] = self._new(And(parts))
+            known = self._ands[parts] = self._new(And(parts), 1 + sum([self._sizes[part] for part in parts]))
         return known
 
     def _or(self, parts: tuple[Formula, ...]) -> Formula:
         known = self._ors.get(parts)
         if known is None:
-            known = self._ors[parts] = self._new(Or(parts))
+            known = self._ors[parts] = self._new(Or(parts), 1 + sum([self._sizes[part] for part in parts]))
         return known
 
     # ---- connectives ----
@@ -300,12 +301,7 @@ class Formulas:
 
     def size(self, formula: Formula) -> int:
         """Claims and connectives of the formula as a tree: one that stands twice counts twice."""
-        known = self._sizes.get(formula)
-        if known is None:
-            record = self.records[formula]
-            known = 1 + sum(map(self.size, record.parts)) if isinstance(record, (And, Or)) else 1
-            self._sizes[formula] = known
-        return known
+        return self._sizes[formula]
 
     def rewrite(
         self, formula: Formula, replace: Callable[[Formula], Formula], memo: dict[Formula, Formula] | None = None
