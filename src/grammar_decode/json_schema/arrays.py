@@ -6,7 +6,7 @@ becomes two nodes: formulas have no negation, so whatever satisfies one where no
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from grammar_decode.errors import UnsupportedSchema
@@ -151,6 +151,9 @@ class _ArrayLowering(Simplifier[_Facts]):
 
     def copied(self, facts: _Facts) -> _Facts:
         return _Facts(list(facts.base), facts.low, facts.high, facts.unique)
+
+    def said_around(self, formula: Formula, facts: _Facts) -> Hashable:  # noqa: ARG002
+        return None  # arrays have few alternatives
 
     def add(self, claim: Formula, facts: _Facts) -> bool:
         record = self.formulas.records[claim]

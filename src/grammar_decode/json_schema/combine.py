@@ -387,7 +387,7 @@ class Combiner:
         return known
 
     def _names_apart(self, one: Formula, other: Formula) -> bool:
-        """Whether a name that one of two object formulas requires tells them apart: what most alternatives differ in."""
+        """Whether a name that one of two object formulas requires tells them apart, as most alternatives are."""
         here, there = self._named(one), self._named(other)
         if not (here.has.isdisjoint(there.lacks) and there.has.isdisjoint(here.lacks)):
             return True

@@ -7,7 +7,7 @@ required names and the counts. What is left here is a formula that still has an 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
@@ -227,6 +227,12 @@ class Simplifier(ABC, Generic[F]):
     def __init__(self, formulas: Formulas) -> None:
         self.formulas = formulas
         self._steps = 0
+        #: What a formula comes to, by what is said around it: a discriminator changes little of that for most parts.
+        self._known: dict[tuple[Formula, Hashable], Formula] = {}
+
+    @abstractmethod
+    def said_around(self, formula: Formula, facts: F) -> Hashable:
+        """All that the facts say of what the formula speaks of; None where that is not easily told."""
 
     @abstractmethod
     def is_fact(self, claim: Formula) -> bool:
@@ -279,21 +285,28 @@ class Simplifier(ABC, Generic[F]):
     def _under(self, formula: Formula, facts: F) -> Formula:
         self._steps += 1
         record = self.formulas.records[formula]
+        if not isinstance(record, (And, Or)):
+            return formula if formula <= TRUE else self.settled(formula, facts)
+        if self._steps > MOST_STEPS:
+            return formula
+        said = self.said_around(formula, facts)
+        known = None if said is None else self._known.get((formula, said))
+        if known is None:
+            known = self._connective_under(record, facts)
+            if said is not None and self._steps <= MOST_STEPS:
+                self._known[formula, said] = known
+        return known
+
+    def _connective_under(self, record: And | Or, facts: F) -> Formula:
         if isinstance(record, Or):
-            if self._steps > MOST_STEPS:
-                return formula
             return self._without_included([self._under(branch, facts) for branch in record.parts])
-        if isinstance(record, And):
-            if self._steps > MOST_STEPS:
-                return formula
-            try:
-                taken, rest = self.fold(record.parts, self.copied(facts))
-            except Impossible:
-                return FALSE
-            if rest != TRUE:
-                taken.append(rest)
-            return self.formulas.conjunction(taken)
-        return formula if formula <= TRUE else self.settled(formula, facts)
+        try:
+            taken, rest = self.fold(record.parts, self.copied(facts))
+        except Impossible:
+            return FALSE
+        if rest != TRUE:
+            taken.append(rest)
+        return self.formulas.conjunction(taken)
 
     def _without_weaker(self, parts: list[Formula]) -> list[Formula]:
         """The parts of an and, less the ors that have all the branches of another part, and more."""

@@ -446,7 +446,7 @@ def _metaschema(uri: str) -> Json | None:
 
 @cache
 def _metaschemas() -> dict[str, Json]:
-    """What the package ``jsonschema-specifications`` has, by URI. Its files are read, which importing it takes long for."""
+    """What the package ``jsonschema-specifications`` has, by URI. Its files are read: importing it takes far longer."""
     package = find_spec("jsonschema_specifications")
     found: dict[str, Json] = {}
     for folder in (package.submodule_search_locations or ()) if package else ():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
@@ -39,7 +39,7 @@ from grammar_decode.json_schema.containers import (
     OnlyPicks,
     Simplifier,
 )
-from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas, Or, Record
+from grammar_decode.json_schema.formula import FALSE, TRUE, And, Formula, Formulas, Or, Record
 from grammar_decode.json_schema.patterns import apart, strings_of
 from grammar_decode.json_schema.spelling import canonical_bytes
 from grammar_decode.json_schema.strings import Strings, is_text
@@ -56,6 +56,7 @@ MOST_DIVISIONS = 4
 MOST_DIVIDED = 1_000
 
 _Predicate = Matching | Spelled
+_NO_CLASSES: frozenset[int] = frozenset()
 _FACTS = frozenset((Member, Has, Lacks, CountMin, CountMax))
 
 
@@ -215,6 +216,7 @@ class _ObjectLowering(Simplifier[_Facts]):
         self.unnamed: list[_KeyClass] = []
         self.classes: list[_KeyClass] = []
         self._members: dict[Keys, tuple[int, ...]] = {}
+        self._spoken: dict[Formula, frozenset[int] | None] = {}
         self._make_classes()
 
     # ---- classes ----
@@ -319,6 +321,30 @@ class _ObjectLowering(Simplifier[_Facts]):
 
     def copied(self, facts: _Facts) -> _Facts:
         return _Facts(dict(facts.base), set(facts.dead), set(facts.required), facts.low, facts.high)
+
+    def said_around(self, formula: Formula, facts: _Facts) -> Hashable:
+        spoken_of = self._spoken_of(formula)
+        if spoken_of is None or facts.high is not None:
+            return None
+        return tuple(map(facts.base.get, spoken_of)), spoken_of & facts.dead, spoken_of & facts.required
+
+    def _spoken_of(self, formula: Formula) -> frozenset[int] | None:
+        """The classes that a formula speaks of; None where it counts as well."""
+        if formula in self._spoken:
+            return self._spoken[formula]
+        record = self.formulas.records[formula]
+        classes: frozenset[int] | None = _NO_CLASSES
+        if isinstance(record, (And, Or)):
+            inside = [self._spoken_of(part) for part in record.parts]
+            classes = _NO_CLASSES.union(*[part for part in inside if part is not None]) if None not in inside else None
+        elif isinstance(record, (Member, Most)):
+            classes = frozenset(self._classes_of(record.keys))
+        elif isinstance(record, (Has, Lacks)):
+            classes = frozenset(self._classes_of(record.name))
+        elif not isinstance(record, Order):
+            classes = None
+        self._spoken[formula] = classes
+        return classes
 
     def add(self, claim: Formula, facts: _Facts) -> bool:
         record = self.formulas.records[claim]
