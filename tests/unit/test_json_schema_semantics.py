@@ -493,3 +493,24 @@ def test_a_schema_too_large_to_compare_is_not_taken_for_an_empty_one() -> None:
     grammar, _ = compile_schema({"anyOf": [{"properties": {"x": large}, "required": ["x"]}, {"required": ["y"]}]})
     assert accepts(grammar, b'{"x":{"p7":"a7"}}')
     assert not accepts(grammar, b'{"x":{"p7":"z"}}')
+
+
+def test_types_are_found_through_any_number_of_schemas_that_look_at_the_same_value() -> None:
+    chain: dict[str, Any] = {"r0": {"type": ["string", "object"]}}
+    for i in range(1, 60):
+        inner = {"$ref": f"#/$defs/r{i - 1}"}
+        ways: list[Any] = [{"allOf": [inner]}, {"anyOf": [inner, False]}, {"oneOf": [inner, {"type": "null"}]}]
+        chain[f"r{i}"] = [*ways, {"if": {"type": "null"}, "then": True, "else": inner}][i % 4]
+    alternatives = [
+        {"type": "object", "required": ["a"], "properties": {"a": {"$ref": f"#/$defs/r{i}"}}} for i in (3, 59)
+    ]
+    grammar, _ = compile_schema({"anyOf": alternatives, "$defs": chain})
+    assert all(accepts(grammar, text) for text in (b'{"a":""}', b'{"a":{}}', b'{"a":null}'))
+    assert not any(accepts(grammar, text) for text in (b'{"a":1}', b'{"a":[]}', b'{"a":true}', b'""', b"{}"))
+
+
+def test_a_schema_that_applies_itself_to_a_member_has_its_types() -> None:
+    branch = {"type": "object", "required": ["l"], "properties": {"l": {"$ref": "#"}}}
+    grammar, _ = compile_schema({"oneOf": [branch, {"not": {"type": ["object", "array"]}}]})
+    assert all(accepts(grammar, text) for text in (b"1", b'{"l":1}', b'{"l":{"l":null}}'))
+    assert not any(accepts(grammar, text) for text in (b"[]", b'{"l":[]}', b'{"l":{"l":{}}}'))
