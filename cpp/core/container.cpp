@@ -71,8 +71,8 @@ Containers::Containers(const Grammar& grammar, ExpressionPool& expressions, cons
 }
 
 Containers::Info& Containers::info(NodeId id) {
-  Info& i = infos_[id];
-  if (i.ready) return i;
+  if (infos_[id].ready) return infos_[id];
+  Info i;  // where memory runs out on the way, the next question begins anew
   const Node& n = grammar_.nodes[id];
   const auto spellable = [&](std::string_view text) {
     return full_alphabet_ ||
@@ -158,7 +158,8 @@ Containers::Info& Containers::info(NodeId id) {
     }
   }
   i.ready = true;
-  return i;
+  infos_[id] = std::move(i);
+  return infos_[id];
 }
 
 RegisterId Containers::intern(const Register& r) {
