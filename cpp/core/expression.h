@@ -201,6 +201,7 @@ class ExpressionPool {
   bool is_plainly_finite(ExprId e) const;
   std::optional<uint64_t> num_literals(ExprId e);
   bool search_nonempty(ExprId e);
+  std::optional<std::string> guess(ExprId e);
   uint32_t need(ExprId e);
   uint32_t automaton_distance(uint32_t index, uint32_t state);
   void check_size() const;

@@ -396,6 +396,10 @@ uint32_t ExpressionPool::automaton_distance(uint32_t index, uint32_t state) {
 // every conjunct asks for is brought step by step, and where no step helps (the remainder of a number) short texts come before long ones.
 // Everything on the way is non-empty; if there is no way, nothing that was reached is.
 bool ExpressionPool::search_nonempty(ExprId start) {
+  if (guess(start).has_value()) {
+    exprs_[start].nonempty = Tri::kYes;
+    return true;
+  }
   struct Reached {
     ExprId id;
     uint32_t from;   // index of its predecessor
@@ -460,6 +464,23 @@ bool ExpressionPool::search_nonempty(ExprId start) {
   return false;
 }
 
+// A text of an intersection: one on the shortest way of its automaton, if the other parts take it. Each part is asked by itself, so
+// that no state of the whole is made.
+std::optional<std::string> ExpressionPool::guess(ExprId id) {
+  const Expr e = exprs_[id];
+  if (e.kind != Kind::kIntersect || !full_alphabet_) return std::nullopt;
+  const auto first = parts_.begin() + e.a;
+  const auto found = std::find_if(first, first + e.b, [&](ExprId part) { return exprs_[part].kind == Kind::kAutomaton; });
+  if (found == first + e.b) return std::nullopt;
+  const std::string text = some_text(*found);
+  for (uint32_t i = 0; i < e.b; ++i) {
+    ExprId at = parts_[e.a + i];
+    for (const char byte : text) at = kept_derivative(at, static_cast<uint8_t>(byte));
+    if (!exprs_[at].nullable) return std::nullopt;
+  }
+  return text;
+}
+
 std::string ExpressionPool::some_text(ExprId id) {
   std::string text;
   while (!exprs_[id].nullable) {
@@ -516,6 +537,7 @@ std::string ExpressionPool::some_text(ExprId id) {
       case Kind::kIntersect:
       case Kind::kComplement: {
         if (!is_nonempty(id)) return text;
+        if (!ways_.contains(id)) return text + guess(id).value_or("");
         const Way& way = ways_.at(id);
         text.push_back(static_cast<char>(way.byte));
         id = way.next;
