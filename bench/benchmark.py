@@ -5,7 +5,8 @@
     python bench/benchmark.py --record              # also docs/benchmarks.md, its plot, bench/record/benchmarks.json
     python bench/benchmark.py model --model smollm2 # a real model: share of the step time, and conformance
 
-Sections: `peers` (every installed engine, side by side), `parts` (by mechanism), `growth`, `batch`, `load`, `apply`.
+Sections: `peers` (every installed engine, side by side), `parts` (by mechanism), `limits` (near a limit of tokens),
+`growth`, `batch`, `load`, `apply`.
 Figures are wall time, Python call included. `--json PATH` has all of them, raw times included.
 """
 
@@ -21,6 +22,7 @@ from typing import Any
 from rich.console import Console
 
 import cases
+import limits
 import parts
 import peers
 import report
@@ -28,7 +30,7 @@ import scale
 from engines import installed_engines
 from tokens import Tokens, load_tokens
 
-WORDS = ("peers", "parts", "growth", "batch", "load", "apply")
+WORDS = ("peers", "parts", "limits", "growth", "batch", "load", "apply")
 
 
 def measure(word: str, arguments: argparse.Namespace, tokens: Tokens, tell: Any) -> dict[str, Any]:
@@ -51,6 +53,14 @@ def measure(word: str, arguments: argparse.Namespace, tokens: Tokens, tell: Any)
             tell(part.name)
             rows.append(parts.measured(part, vocabulary, 1 if small else 5))
         return {word: about | {"rows": rows}}
+    if word == "limits":
+        drawn = (
+            cases.maskbench(arguments.data, 20 if small else arguments.sample, arguments.seed)
+            if arguments.data
+            else cases.generated(4 if small else arguments.count, arguments.seed)
+        )
+        schemas = ((case.name, case.schema) for case in drawn)
+        return {word: about | limits.measured(schemas, scale.vocabulary_of(tokens), tell)}
     if word == "growth":
         length, number = (10_000, 5_000) if small else (100_000, 100_000)
         grown = {"documents": scale.long_documents(tokens, length), "bounds": scale.bounds(tokens)}

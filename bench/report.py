@@ -91,6 +91,10 @@ def two(values: list[float]) -> str:
     return " → ".join(figure(value) for value in values)
 
 
+def two_digits(value: float) -> str:
+    return f"{value:.2f}"
+
+
 def count(value: int) -> str:
     return f"{value:,}"
 
@@ -107,6 +111,12 @@ def section_grids(word: str, result: Results) -> Iterator[Grid]:
             "again_us": ("again", figure),
         }
         yield grid("Mask by mechanism, µs", result["rows"], columns)
+    elif word == "limits":
+        columns = {"grammar": ("grammar", str), "positions": ("masks", count)}
+        for what in ("p50", "mean", "p99"):
+            columns |= {f"{what}_far": (f"{what}, far", figure), f"{what}_near": (f"{what}, near", figure)}
+            columns[f"{what}_ratio"] = ("ratio", two_digits)
+        yield grid("Mask and commit, µs of processor time", result["rows"], columns)
     elif word == "growth":
         columns = {
             "array": ("document", str),
@@ -204,6 +214,13 @@ The same on a sample of schemas and documents from the wild (the development dat
         """
 *Cold*: a vocabulary that no grammar has used. *New grammar*: compiled again, what the vocabulary shares is warm.
 *Again*: the same state. Each mask was checked against up to 1,000 tokens, read byte by byte.
+""",
+    ),
+    "limits": (
+        "Near a limit of tokens",
+        """
+Uniform walks with at most 16 tokens more than the shortest document needs, replayed with that limit and with one far
+away. *Cold*: a new grammar. *Again*: the same walk once more.
 """,
     ),
     "growth": (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import decimal
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -491,8 +492,16 @@ def _exact(text: str) -> Decimal | int:
     return int(number) if is_integer else number
 
 
+_ENDS = re.compile(r"\\.|\[(?:\\.|[^]\\])*]|\$", re.DOTALL)  # an escape, a class of characters, or the end
+
+
+def pattern_for_python(pattern: str) -> str:
+    r"""The pattern with ``$`` as ``\Z``: for Python, ``$`` also stands before a final newline."""
+    return _ENDS.sub(lambda found: r"\Z" if found[0] == "$" else found[0], pattern)
+
+
 def for_python(schema: Any) -> Any:
-    r"""The schema with ``$`` as ``\Z`` in its patterns: for Python, ``$`` also stands before a final newline."""
+    """The schema with its patterns as Python reads them."""
     if isinstance(schema, list):
         return [for_python(each) for each in schema]
     if not isinstance(schema, dict):
@@ -500,9 +509,9 @@ def for_python(schema: Any) -> Any:
     changed = {}
     for keyword, value in schema.items():
         if keyword == "pattern" and isinstance(value, str):
-            value = value.replace("$", r"\Z")
-        elif keyword == "patternProperties":
-            value = {pattern.replace("$", r"\Z"): for_python(each) for pattern, each in value.items()}
+            value = pattern_for_python(value)
+        elif keyword == "patternProperties" and isinstance(value, dict):
+            value = {pattern_for_python(pattern): for_python(each) for pattern, each in value.items()}
         elif keyword not in ("enum", "const"):
             value = for_python(value)
         changed[keyword] = value

@@ -610,6 +610,13 @@ bool Automaton::is_exact_key(RegisterId reg, const KeyPosition& k) {
   return std::any_of(used.begin(), used.end(), [&](TextId t) { return containers_.texts().is_prefix(k.text, t); });
 }
 
+bool Automaton::is_new_key(RegisterId reg, const KeyPosition& k) {
+  if (k.low < k.high || k.text == TextPool::kFresh) return false;
+  const std::vector<TextId>& used = containers_.used_texts(reg);
+  return std::none_of(used.begin(), used.end(),
+                      [&](TextId t) { return t == TextPool::kFresh || containers_.texts().is_prefix(k.text, t); });
+}
+
 FrameId Automaton::forget_key(FrameId id) {
   Frame f = frames_[id];
   if (f.kind != FrameKind::kKey) return id;

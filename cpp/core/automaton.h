@@ -116,6 +116,8 @@ class Automaton {
   void resume_into(FrameId waiting, std::vector<FrameId>& out);
   // Whether a key position has to be followed letter by letter: its text may be a name, a used key, or of a finite pattern.
   bool is_exact_key(RegisterId reg, const KeyPosition& k);
+  // Whether its text is kept, and is on the way to no name and no used key, all of which are known.
+  bool is_new_key(RegisterId reg, const KeyPosition& k);
   // The bytes behind which an exact key position may lead to another one, or close a name or a used key.
   ByteSet exact_bytes(RegisterId reg, const KeyPosition& k);
   KeyId step_key(RegisterId reg, KeyId key, uint8_t byte, bool for_mask);  // within the key; kNone if dead

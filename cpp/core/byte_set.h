@@ -26,6 +26,11 @@ struct ByteSet {
   int count() const {
     return std::popcount(words[0]) + std::popcount(words[1]) + std::popcount(words[2]) + std::popcount(words[3]);
   }
+  uint8_t first() const {  // the least member; there is one
+    uint32_t i = 0;
+    while (words[i] == 0) ++i;
+    return static_cast<uint8_t>(i * 64 + static_cast<uint32_t>(std::countr_zero(words[i])));
+  }
   bool includes(const ByteSet& other) const {
     for (size_t i = 0; i < 4; ++i) {
       if ((other.words[i] & ~words[i]) != 0) return false;

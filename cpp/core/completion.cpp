@@ -37,10 +37,13 @@ void Completion::settle() {
 // What rests on the values of nodes.
 void Completion::forget() {
   after_.clear();
+  bounds_.clear();
   entries_.clear();
   key_costs_.clear();
+  new_keys_.clear();
   name_tails_.clear();
   by_cost_.clear();
+  claim_costs_.clear();
   frames_.clear();
   configs_.clear();
   ways_.clear();
@@ -244,7 +247,7 @@ Cost Completion::local(const Frame& f) {
 }
 
 size_t Completion::memory_bytes() const {
-  return (scalars_.capacity() + frames_.capacity() + configs_.capacity()) * sizeof(Cost) + after_.size() * 40 +
+  return (scalars_.capacity() + frames_.capacity() + configs_.capacity()) * sizeof(Cost) + (after_.size() + bounds_.size()) * 40 +
          entries_.size() * (sizeof(Entry) + 64) + ways_.size() * 40 + key_costs_.size() * 48 + name_costs_.size() * 120 +
          segments_.size() * 48;
 }

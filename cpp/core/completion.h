@@ -88,21 +88,32 @@ class Completion {
   const Entry& entry(RegisterId reg);
   std::optional<Cost> after_plain(RegisterId reg);
   void find_entry(RegisterId reg);
+  bool share_entries(RegisterId reg);
   std::optional<Step> plain_step(RegisterId reg);
   std::vector<Step> search(RegisterId reg);
+  std::vector<Step> search(RegisterId start, bool is_greedy, size_t most_reached, size_t& num_reached);
+  bool is_progress(RegisterId reg, ClassId cls, RegisterId next);
   std::optional<Cost> take_key(Step& step);
   Entry make_entry(RegisterId reg, ClassId cls, const Containers::Entry& way);
   Entry pattern_entry(RegisterId reg, uint32_t pattern, const Containers::Entry& way, KeyId key);
   std::optional<std::string> unused_key(RegisterId reg, ExprId state, const KeyPosition& k);
   Cost key_cost(RegisterId reg, KeyId key);
+  std::optional<Cost> new_key_cost(RegisterId reg, const KeyPosition& k);
+  std::vector<TextId> keys_behind(RegisterId reg);
   Entry key_entry(RegisterId reg, KeyId key);
   Cost most_of_container(NodeId id);
   Cost name_tail(RegisterId reg, ClassId cls);
   const std::vector<Cost>& name_costs(NodeId node, ClassId cls);
   Cost lower_bound(RegisterId reg);
-  Cost lower_bound(const Node& n, FormulaId formula);
+  Cost bound_after(RegisterId reg);  // the same, remembered
+  struct Bound {
+    Cost names = 0;    // of names that must come and are not required anyway
+    Cost entries = 0;  // of entries, whatever they are
+  };
+  Bound lower_bound(RegisterId reg, FormulaId formula);
   Cost segment(NodeId node, ClassId cls);  // separator, key and colon of a name; the separator of an item
   Cost class_cost(NodeId node, ClassId cls);
+  Cost claim_cost(NodeId node, uint32_t claim);
   Cost cheapest(NodeId node);
   const std::vector<ClassId>& by_cost(NodeId node);
   std::vector<ClassId> candidates(RegisterId reg, bool must_take);
@@ -130,15 +141,22 @@ class Completion {
   };
   std::unordered_map<FrameId, Way> ways_;
   // By register: what stands behind an entry, and the next entry.
-  std::unordered_map<RegisterId, Cost> after_;
+  std::unordered_map<RegisterId, Cost> after_, bounds_;
   std::unordered_map<RegisterId, Entry> entries_;
   std::unordered_map<uint64_t, Cost> key_costs_;                  // by register and key position
   std::unordered_map<RegisterId, std::vector<Cost>> name_tails_;  // by sorted name
+  struct NewKey {  // by register and patterns: any key that is not written on the way
+    Cost cost = kFar;
+    std::vector<TextId> behind;  // the keys of that way
+  };
+  std::unordered_map<uint64_t, NewKey> new_keys_;
   // By node and class: what the text from each byte of the name costs (its quote and the separator included), and what stands before
   // the value all in all.
   std::unordered_map<NodeId, std::vector<std::vector<Cost>>> name_costs_;
   std::unordered_map<uint64_t, Cost> segments_;
   std::unordered_map<NodeId, std::vector<ClassId>> by_cost_;
+  std::unordered_map<uint64_t, Cost> claim_costs_;  // by node and claim
+  size_t search_credit_ = 5'000;                    // what searches for a cheapest way may reach: a bound of their work in all
 };
 
 }  // namespace gd

@@ -66,8 +66,36 @@ const Completion::Entry& Completion::entry(RegisterId reg) {
   return entries_.at(reg);
 }
 
+// The entries of the same register with no used keys, and of those behind it, where they write none of the keys that are used here: what
+// has been read of an object with many such keys costs one search and not one for each of them.
+bool Completion::share_entries(RegisterId reg) {
+  RegisterId from = containers_.without_used(reg);
+  if (from == reg || entry(from).next == kNone) return false;
+  std::vector<std::pair<RegisterId, RegisterId>> way;
+  for (RegisterId to = reg;;) {
+    const auto known = entries_.find(to);
+    if (known != entries_.end()) {
+      if (known->second.cost() != entry(from).cost()) return false;
+      break;
+    }
+    const RegisterId next = entry(from).next;
+    if (next == kNone || containers_.num_used_by_both(next, reg) > containers_.num_used_by_both(from, reg)) return false;
+    way.emplace_back(from, to);
+    from = next;
+    to = containers_.with_all_used(next, reg);
+    if (containers_.can_close(from) || after_plain(from).has_value()) break;
+  }
+  for (size_t i = way.size(); i-- > 0;) {
+    Entry shared = entries_.at(way[i].first);
+    shared.next = i + 1 < way.size() ? way[i + 1].second : containers_.with_all_used(shared.next, reg);
+    entries_.emplace(way[i].second, std::move(shared));
+  }
+  return true;
+}
+
 // Finds a way from `reg` to where its container can close, and remembers the entry of each register on it, from the end.
 void Completion::find_entry(RegisterId reg) {
+  if (share_entries(reg)) return;
   std::vector<Step> way;
   constexpr size_t kMostSteps = 3000;
   RegisterId at = reg;
@@ -133,9 +161,22 @@ std::optional<Completion::Step> Completion::plain_step(RegisterId reg) {
   return best;
 }
 
-// A* over the registers of one container, from `start` through at least one entry to where it can close or what follows is known.
+// From `start` through at least one entry to where the container can close or what follows is known: the cheapest way, and where that is
+// not found soon, some way.
 std::vector<Completion::Step> Completion::search(RegisterId start) {
-  constexpr size_t kMostReached = 20000;
+  constexpr size_t kMostReached = 2'000;
+  constexpr size_t kMostGreedy = 20'000;
+  constexpr size_t kShareOfEach = 50;
+  search_credit_ += kShareOfEach;
+  size_t num_reached = 0;
+  std::vector<Step> way = search(start, false, std::min(kMostReached, search_credit_), num_reached);
+  search_credit_ -= std::min(search_credit_, num_reached);
+  if (!way.empty()) return way;
+  return search(start, true, kMostGreedy, num_reached);
+}
+
+// Over the registers of the container, best first: by what a whole way costs (A*), or if `is_greedy` by what is left of it.
+std::vector<Completion::Step> Completion::search(RegisterId start, bool is_greedy, size_t most_reached, size_t& num_reached) {
   struct Reached {
     RegisterId reg = 0;
     uint32_t from = 0;
@@ -143,13 +184,14 @@ std::vector<Completion::Step> Completion::search(RegisterId start) {
     Cost cost = 0;
   };
   std::vector<Reached> reached{{start, 0, {}, 0}};
-  using Open = std::tuple<Cost, Cost, uint32_t>;  // whole cost, what is left of it, index in `reached`
+  using Open = std::tuple<Cost, Cost, uint32_t>;  // the estimate, what is left of it, negated index in `reached`
   std::priority_queue<Open, std::vector<Open>, std::greater<>> queue;
   std::unordered_map<RegisterId, Cost> best;
-  queue.emplace(0, 0, 0);
-  while (!queue.empty() && reached.size() < kMostReached) {
+  queue.emplace(0, 0, ~0U);
+  while (!queue.empty() && reached.size() < most_reached) {
     automaton_.work().tick(10);
-    const auto [whole, left, index] = queue.top();
+    const auto [estimate, left, negated] = queue.top();
+    const uint32_t index = ~negated;
     queue.pop();
     const Reached r = reached[index];
     if (index > 0) {
@@ -158,6 +200,7 @@ std::vector<Completion::Step> Completion::search(RegisterId start) {
         std::vector<Step> way;
         for (uint32_t i = index; i != 0; i = reached[i].from) way.push_back(reached[i].step);
         std::reverse(way.begin(), way.end());
+        num_reached = reached.size();
         return way;
       }
     }
@@ -165,7 +208,7 @@ std::vector<Completion::Step> Completion::search(RegisterId start) {
       const std::vector<Containers::Entry> ways = containers_.entries(r.reg, cls);
       const Node& n = containers_.node(r.reg);
       for (Containers::Entry way : ways) {
-        if (nodes_[way.value] >= kFar) continue;
+        if (nodes_[way.value] >= kFar || !is_progress(r.reg, cls, way.next)) continue;
         Step step{r.reg, cls, way};
         std::optional<Cost> cost = segment(containers_[r.reg].node, cls);
         if (n.kind == Node::kMembers && cls >= n.names.size()) cost = take_key(step);
@@ -173,17 +216,26 @@ std::vector<Completion::Step> Completion::search(RegisterId start) {
         way = step.way;
         const Cost so_far = plus(plus(r.cost, *cost), nodes_[way.value]);
         const auto [known, is_new] = best.try_emplace(way.next, so_far);
-        if (!is_new && known->second <= so_far) continue;
+        if (!is_new && (is_greedy || known->second <= so_far)) continue;
         known->second = so_far;
         const auto after = after_.find(way.next);
         const Cost rest = after != after_.end() ? after->second : lower_bound(way.next);
         if (rest >= kFar) continue;
-        queue.emplace(plus(so_far, rest), rest, static_cast<uint32_t>(reached.size()));
+        queue.emplace(is_greedy ? rest : plus(so_far, rest), rest, ~static_cast<uint32_t>(reached.size()));
         reached.push_back({way.next, index, step, so_far});
       }
     }
   }
+  num_reached = reached.size();
   return {};
+}
+
+// Whether an entry of the class brings its container nearer to where it can close; if that is now, any does.
+bool Completion::is_progress(RegisterId reg, ClassId cls, RegisterId next) {
+  const bool is_name = containers_.node(reg).kind == Node::kMembers && cls < containers_.node(reg).names.size();
+  return containers_[reg].formula != containers_[next].formula || containers_.entries_missing(reg) > 0 ||
+         containers_.can_close(reg) || (is_name && containers_.is_missing(reg, cls)) ||
+         containers_.node(reg).kind == Node::kElements;
 }
 
 // Chooses the key of a step by a pattern: the register behind it knows it. What stands between the entry before and the value costs as much
@@ -205,6 +257,12 @@ std::optional<Cost> Completion::take_key(Step& step) {
   return plus(texts_.of(grammar_.item_separator + '"' + *key + '"'), texts_.of(grammar_.key_separator));
 }
 
+Cost Completion::bound_after(RegisterId reg) {
+  const auto [known, is_new] = bounds_.try_emplace(reg, 0);
+  if (is_new) known->second = lower_bound(reg);
+  return known->second;
+}
+
 // A lower bound of after(reg).
 Cost Completion::lower_bound(RegisterId reg) {
   if (containers_.can_close(reg)) return 1;
@@ -215,39 +273,49 @@ Cost Completion::lower_bound(RegisterId reg) {
     if (containers_.is_missing(reg, cls)) required = plus(required, class_cost(r.node, cls));
   }
   const Cost counted = times(containers_.entries_missing(reg), cheapest(r.node));
-  return plus(1, std::max({required, counted, lower_bound(n, r.formula)}));
+  const Bound open = lower_bound(reg, r.formula);
+  return plus(1, std::max({plus(required, open.names), counted, open.entries}));
 }
 
-Cost Completion::lower_bound(const Node& n, FormulaId formula) {
-  const NodeId node = static_cast<NodeId>(&n - grammar_.nodes.data());
+Completion::Bound Completion::lower_bound(RegisterId reg, FormulaId formula) {
+  const NodeId node = containers_[reg].node;
   const FormulaPool::Item& item = containers_.formulas()[formula];
   switch (item.kind) {
     case FormulaNode::kFalse:
-      return kFar;
+      return {kFar, kFar};
     case FormulaNode::kTrue:
-      return 0;
+      return {};
     case FormulaNode::kAnd: {
-      Cost most = 0;
-      for (const FormulaId part : item.parts) most = std::max(most, lower_bound(n, part));
-      return most;
+      Bound most;
+      Cost names = 0;  // of the parts that are a name each
+      for (const FormulaId part : item.parts) {
+        const Bound bound = lower_bound(reg, part);
+        most = {std::max(most.names, bound.names), std::max(most.entries, bound.entries)};
+        if (containers_.formulas()[part].kind == FormulaNode::kClaim) names = plus(names, bound.names);
+      }
+      return {std::max(most.names, names), most.entries};
     }
     case FormulaNode::kOr: {
-      Cost least = kFar;
-      for (const FormulaId part : item.parts) least = std::min(least, lower_bound(n, part));
+      Bound least{kFar, kFar};
+      for (const FormulaId part : item.parts) {
+        const Bound bound = lower_bound(reg, part);
+        least = {std::min(least.names, bound.names), std::min(least.entries, bound.entries)};
+      }
       return least;
     }
     case FormulaNode::kClaim:
       break;
   }
-  const Claim& c = n.claims[item.claim];
+  const Claim& c = grammar_.nodes[node].claims[item.claim];
   switch (c.kind) {
     case Claim::kSome:
+      return {0, times(item.count, claim_cost(node, item.claim))};
     case Claim::kCountMin:
-      return times(item.count, cheapest(node));
+      return {0, times(item.count, cheapest(node))};
     case Claim::kHas:
-      return class_cost(node, c.classes[0]);
+      return {containers_.is_missing(reg, c.classes[0]) ? 0 : class_cost(node, c.classes[0]), 0};
     default:
-      return 0;
+      return {};
   }
 }
 

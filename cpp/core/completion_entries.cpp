@@ -107,8 +107,7 @@ Completion::Entry Completion::pattern_entry(RegisterId reg, uint32_t pattern, co
   if (!rest.has_value()) return e;
   TextId text = k.text;
   for (const char c : *rest) text = containers_.texts().append(text, static_cast<uint8_t>(c));
-  const RegisterId next = containers_.with_used(way.next, text);
-  if (next == kNone) return e;
+  const RegisterId next = containers_.with_used_key(way.next, text);
   const Cost tail = plus(nodes_[way.value], after(next));
   if (tail >= kFar) return e;
   // What the text and the quote cost is told apart from the rest, as the table of the pattern does.
@@ -161,9 +160,45 @@ Cost Completion::of_name(RegisterId reg, uint32_t sorted_name, uint32_t depth) {
 Cost Completion::key_cost(RegisterId reg, KeyId key) {
   const auto known = key_costs_.find(pair(reg, key));
   if (known != key_costs_.end()) return known->second;
-  const Cost cost = key_entry(reg, key).cost();
+  const KeyPosition k = automaton_.key(key);
+  const std::optional<Cost> alike = automaton_.is_new_key(reg, k) ? new_key_cost(reg, k) : std::nullopt;
+  const Cost cost = alike.has_value() ? *alike : key_entry(reg, key).cost();
   key_costs_.emplace(pair(reg, key), cost);
   return cost;
+}
+
+// Of the many keys that leave the names and the used keys, and are none of those on the way to the end: all of them cost the same.
+std::optional<Cost> Completion::new_key_cost(RegisterId reg, const KeyPosition& k) {
+  const uint64_t id = pair(reg, k.patterns);
+  if (!new_keys_.contains(id)) {
+    NewKey found;
+    const uint32_t num_names = static_cast<uint32_t>(containers_.node(reg).names.size());
+    const auto list = automaton_.key_patterns(k);
+    for (const auto& [pattern, state] : std::vector(list.begin(), list.end())) {
+      const std::string rest = shortest_.find(state).text + '"';
+      for (const Containers::Entry& way : std::vector(containers_.entries(reg, num_names + pattern))) {
+        if (plus(nodes_[way.value], bound_after(way.next)) >= found.cost) continue;
+        const Cost tail = plus(nodes_[way.value], after(way.next));
+        const Cost cost = texts_.before(rest, texts_.before(grammar_.key_separator, tail));
+        if (cost < found.cost) found = {cost, keys_behind(way.next)};
+      }
+    }
+    new_keys_.emplace(id, std::move(found));
+  }
+  const NewKey& known = new_keys_.at(id);
+  const auto begins_with = [&](TextId key) { return containers_.texts().is_prefix(k.text, key); };
+  if (std::any_of(known.behind.begin(), known.behind.end(), begins_with)) return std::nullopt;
+  return known.cost;
+}
+
+// The keys of patterns on the way to the end of the object.
+std::vector<TextId> Completion::keys_behind(RegisterId reg) {
+  std::vector<TextId> keys;
+  while (!containers_.can_close(reg) && entries_.contains(reg) && entries_.at(reg).next != kNone) {
+    reg = entries_.at(reg).next;
+    keys = containers_.used_texts(reg);
+  }
+  return keys;
 }
 
 // How a key goes on: as the name or pattern that costs least.
@@ -195,6 +230,7 @@ Completion::Entry Completion::key_entry(RegisterId reg, KeyId key) {
   const auto list = automaton_.key_patterns(k);
   for (const auto& [pattern, state] : std::vector(list.begin(), list.end())) {
     for (const Containers::Entry& way : std::vector(containers_.entries(reg, num_names + pattern))) {
+      if (plus(nodes_[way.value], bound_after(way.next)) >= result.cost()) continue;
       Entry e = pattern_entry(reg, pattern, way, key);
       if (e.cost() < result.cost()) result = std::move(e);
     }
@@ -207,8 +243,8 @@ Completion::Entry Completion::key_entry(RegisterId reg, KeyId key) {
 // Between the entry before and the value. Of a pattern: what it costs at least.
 Cost Completion::segment(NodeId node, ClassId cls) {
   const Node& n = grammar_.nodes[node];
-  if (n.kind == Node::kElements) cls = 0;  // all alike
-  if (n.kind == Node::kMembers && cls >= n.names.size()) return 1;
+  if (n.kind == Node::kElements) cls = 0;                           // all alike
+  if (n.kind == Node::kMembers && cls >= n.names.size()) return 2;  // the key with its quotes, and the separator
   const auto [found, is_new] = segments_.try_emplace(pair(node, cls), 0);
   if (is_new) {
     const std::string text = n.kind == Node::kElements
@@ -224,6 +260,21 @@ Cost Completion::class_cost(NodeId node, ClassId cls) {
   Cost least = kFar;
   for (const Pick& pick : grammar_.nodes[node].values[cls]) least = std::min(least, nodes_[pick.node]);
   return plus(least, segment(node, cls));
+}
+
+// A lower bound of an entry, with its separator, that satisfies the claim.
+Cost Completion::claim_cost(NodeId node, uint32_t claim) {
+  const auto [found, is_new] = claim_costs_.try_emplace(pair(node, claim), kFar);
+  if (!is_new) return found->second;
+  const Node& n = grammar_.nodes[node];
+  Cost least = kFar;
+  for (const ClassId cls : n.claims[claim].classes) {
+    for (const Pick& pick : n.values[cls]) {
+      if (!std::binary_search(pick.claims.begin(), pick.claims.end(), claim)) continue;
+      least = std::min(least, plus(nodes_[pick.node], segment(node, cls)));
+    }
+  }
+  return claim_costs_[pair(node, claim)] = least;
 }
 
 // The names, cheapest first.

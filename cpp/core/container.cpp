@@ -361,6 +361,33 @@ uint32_t Containers::entries_missing(RegisterId id) {
   return info(r.node).counts && minimum > r.count ? minimum - r.count : 0;
 }
 
+RegisterId Containers::with_used_key(RegisterId id, TextId text) {
+  Register r = registers_[id];
+  r.used = add_used(r.used, text);
+  return intern(r);
+}
+
+RegisterId Containers::without_used(RegisterId id) {
+  Register r = registers_[id];
+  if (r.used == 0) return id;
+  const std::vector<TextId>& used = used_sets_[r.used];
+  r.used = std::binary_search(used.begin(), used.end(), TextPool::kFresh) ? add_used(0, TextPool::kFresh) : 0;
+  return intern(r);
+}
+
+RegisterId Containers::with_all_used(RegisterId id, RegisterId other) {
+  Register r = registers_[id];
+  for (const TextId text : std::vector<TextId>(used_texts(other))) r.used = add_used(r.used, text);
+  return intern(r);
+}
+
+size_t Containers::num_used_by_both(RegisterId id, RegisterId other) const {
+  const std::vector<TextId>& used = used_texts(id);
+  return static_cast<size_t>(std::count_if(used.begin(), used.end(), [&](TextId text) {
+    return std::binary_search(used_texts(other).begin(), used_texts(other).end(), text);
+  }));
+}
+
 void Containers::forget() {
   entries_.clear();
   for (std::unique_ptr<Menu>& menu : menus_) menu.reset();
@@ -425,9 +452,7 @@ uint32_t Containers::add_used(uint32_t set, TextId text) {
 }
 
 RegisterId Containers::with_used(RegisterId id, TextId text) {
-  Register r = registers_[id];
-  r.used = add_used(r.used, text);
-  const RegisterId result = intern(r);
+  const RegisterId result = with_used_key(id, text);
   return satisfiable(result) ? result : kNone;
 }
 

@@ -125,7 +125,12 @@ class Containers {
   bool is_open(RegisterId id, ClassId cls) { return is_open(Register(registers_[id]), cls); }
   // Whether an entry of the class may be read with nothing relied on: its value node; kNone if not.
   NodeId plain_value(NodeId node, ClassId cls);
-  uint32_t entries_missing(RegisterId id);  // up to the minimum
+  uint32_t entries_missing(RegisterId id);               // up to the minimum
+  RegisterId with_used_key(RegisterId id, TextId text);  // whether or not it can be finished then
+  // The same with no used keys but those whose text is not known; with those of `other` as well; how many keys both have used.
+  RegisterId without_used(RegisterId id);
+  RegisterId with_all_used(RegisterId id, RegisterId other);
+  size_t num_used_by_both(RegisterId id, RegisterId other) const;
 
   size_t memory_bytes() const;  // O(1)
 

@@ -84,10 +84,15 @@ void Engine::fill_remembered(ConfigId c, uint32_t* mask) {
     check_tokens(new_doubtful_, c, mask, plan_);
     doubtful_[c] = new_doubtful_;
   }
+  remember(memo_, c, mask);
+}
+
+// The mask that has just been made of plan_.
+void Engine::remember(MaskMemo& memo, MaskMemo::Key key, const uint32_t* mask) {
   if (budget_.limit == 0) return;
-  const size_t own_bytes = plan_.settle(mask, num_words);
+  const size_t own_bytes = plan_.settle(mask, vocabulary_->num_words());
   const size_t cost = MaskMemo::cost(plan_) + own_bytes;
-  if (budget_.make_room(cost, [&] { age(); })) memo_.add(c, plan_, cost);
+  if (budget_.make_room(cost, [&] { age(); })) memo.add(key, plan_, cost);
 }
 
 void Engine::begin_work() { automaton_->work().begin("max_mask_seconds", automaton_->limits().max_mask_seconds); }
@@ -99,6 +104,8 @@ void Engine::age() {
   name_tables_.age();
   tokens_measure_.scalars.age();
   bytes_measure_.scalars.age();
+  tokens_measure_.narrowed.age();
+  bytes_measure_.narrowed.age();
 }
 
 // mask_step takes a key that it has not followed letter by letter for a new one, and an item likewise, so it can let through a token

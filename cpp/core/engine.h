@@ -102,8 +102,9 @@ class Engine {
   uint32_t longest_run(uint32_t run) const;  // the same runs of whitespace, by a smaller number
   // engine_finish.cpp: what `limit_` leaves of the tokens.
   struct Measure {  // what is remembered for one measure of distances
-    explicit Measure(CacheBudget& budget) : scalars(budget) {}
+    explicit Measure(CacheBudget& budget) : scalars(budget), narrowed(budget) {}
     RecentCache<uint64_t, std::shared_ptr<const ScalarDistances>> scalars;  // by expression and run of whitespace
+    MaskMemo narrowed;                                                      // by configuration and limit
     std::unordered_map<ConfigId, Cost> harmless;                            // by configuration: a limit that leaves out nothing
   };
   Completion& completion();
@@ -169,6 +170,7 @@ class Engine {
     const size_t cost = Cache::cost(bytes);
     if (budget_.make_room(cost, [&] { age(); })) cache.add(key, value, cost, held_bytes);
   }
+  void remember(MaskMemo& memo, MaskMemo::Key key, const uint32_t* mask);
   void age();
   void begin_work();  // of one call: its time runs from here
 

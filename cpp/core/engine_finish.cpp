@@ -110,7 +110,10 @@ void Engine::add_witness(ConfigId c, uint32_t* mask) {
   if (found != witnesses_.end() && measure_ == &tokens_measure_) {
     ConfigId at = c;
     for (const char byte : vocabulary_->text(found->second)) at = automaton_->step(at, static_cast<uint8_t>(byte));
-    if (distances_->of_config(at) <= limit_) set_token(mask, found->second);
+    if (distances_->of_config(at) <= limit_) {
+      set_token(mask, found->second);
+      plan_.set(found->second);
+    }
   }
   const bool is_near = plus(distances_->of_config(c), kNear) >= limit_;
   if (!is_near && !(is_narrowed_ && automaton_->has_unique_arrays())) return;
@@ -127,6 +130,7 @@ void Engine::add_witness(ConfigId c, uint32_t* mask) {
     if (at == Automaton::kDead) return;
     if (trie.first_token(node) < trie.first_token(node + 1) && distances_->of_config(at) <= limit_) {
       set_tokens(trie, trie.first_token(node), trie.first_token(node + 1), mask);
+      for (uint32_t t = trie.first_token(node); t < trie.first_token(node + 1); ++t) plan_.set(trie.token(t));
     }
   }
 }
@@ -189,6 +193,8 @@ void Engine::fill_measured(Completion& completion, Measure& measure, ConfigId c,
     fill_plain(c, alike, mask);
     return;
   }
+  const uint64_t id = (uint64_t{c} << 32) | limit;
+  if (measure.narrowed.write(id, mask, vocabulary_->num_words())) return;
   struct Narrowing {  // ends also where a search is given up
     Engine& engine;
     ~Narrowing() { engine.limit_ = kNoLimit; }
@@ -208,7 +214,10 @@ void Engine::fill_measured(Completion& completion, Measure& measure, ConfigId c,
     if (!new_doubtful_.empty()) check_tokens(std::vector<TokenId>(new_doubtful_), c, mask, plan_);
     add_witness(c, mask);
   }
-  if (is_narrowed_) return;
+  if (is_narrowed_) {
+    remember(measure.narrowed, id, mask);
+    return;
+  }
   const auto [known, is_new] = measure.harmless.try_emplace(alike, limit);
   known->second = std::min(known->second, limit);
 }

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -63,6 +64,11 @@ class ExpressionPool {
     if (rows_[e] == nullptr) build_row(e);
     return rows_[e]->live;
   }
+
+  // Some string of e, which has one, over the alphabet: the one by which that was found out.
+  std::string some_text(ExprId e);
+  // step(e, byte) for a byte of such a string, without looking at the others.
+  ExprId step_towards(ExprId e, uint8_t byte) { return part_derivative(e, byte); }
 
   // The number of strings over the alphabet, or kManyStrings if there are at least that many.
   static constexpr uint64_t kManyStrings = uint64_t{1} << 31;
@@ -195,6 +201,7 @@ class ExpressionPool {
   bool is_plainly_finite(ExprId e) const;
   std::optional<uint64_t> num_literals(ExprId e);
   bool search_nonempty(ExprId e);
+  std::optional<std::string> guess(ExprId e);
   uint32_t need(ExprId e);
   uint32_t automaton_distance(uint32_t index, uint32_t state);
   void check_size() const;
@@ -206,7 +213,12 @@ class ExpressionPool {
   std::vector<Expr> exprs_;
   std::vector<const Row*> rows_;  // parallel to exprs_; null: not built
   Slab<Row> row_slab_;
-  std::vector<std::unique_ptr<Derivatives>> derivatives_;   // by expression, grown on demand
+  std::vector<std::unique_ptr<Derivatives>> derivatives_;  // by expression, grown on demand
+  struct Way {                                             // towards a string
+    ExprId next = 0;
+    uint8_t byte = 0;
+  };
+  std::unordered_map<ExprId, Way> ways_;                    // of what took a search to see that there is a string
   std::vector<uint32_t> needs_;                             // the same
   std::vector<std::vector<uint32_t>> automaton_distances_;  // by automaton, grown on demand
   std::vector<Partition> partitions_;
@@ -227,6 +239,7 @@ class ExpressionPool {
   std::vector<Tri> exact_lengths_;                  // parallel to exprs_, grown on demand
   std::vector<uint32_t> least_lengths_, farthest_;  // parallel to exprs_, grown on demand; kUnknownLength
   uint32_t explore_farthest(ExprId e);
+  size_t farthest_credit_ = 20'000;  // states that may be explored in vain
   uint32_t greatest_length(ExprId e) const;
   uint32_t find_least_length(ExprId e);
   std::vector<uint64_t> string_counts_;  // parallel to exprs_, grown on demand; 0 = unknown

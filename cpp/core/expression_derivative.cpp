@@ -18,6 +18,8 @@ namespace {
 constexpr uint32_t kShareOfSearch = 10;
 constexpr uint64_t kTermsOfState = 600;
 
+constexpr size_t kBytesOfWay = 40;
+
 constexpr uint32_t kUnknownNeed = 0xFFFFFFFF;
 
 }  // namespace
@@ -394,12 +396,17 @@ uint32_t ExpressionPool::automaton_distance(uint32_t index, uint32_t state) {
 // every conjunct asks for is brought step by step, and where no step helps (the remainder of a number) short texts come before long ones.
 // Everything on the way is non-empty; if there is no way, nothing that was reached is.
 bool ExpressionPool::search_nonempty(ExprId start) {
+  if (guess(start).has_value()) {
+    exprs_[start].nonempty = Tri::kYes;
+    return true;
+  }
   struct Reached {
     ExprId id;
     uint32_t from;   // index of its predecessor
     uint32_t depth;  // bytes from the start
+    uint8_t byte;    // the last one
   };
-  std::vector<Reached> reached{{start, 0, 0}};
+  std::vector<Reached> reached{{start, 0, 0, 0}};
   std::unordered_set<ExprId> seen{start};
   struct Entry {
     uint32_t cost;   // depth and need
@@ -434,21 +441,111 @@ bool ExpressionPool::search_nonempty(ExprId start) {
         if (!hit) continue;
       }
       if (hit) {
+        ExprId next = target;
+        uint8_t by = static_cast<uint8_t>(byte);
         for (uint32_t i = head;; i = reached[i].from) {
           exprs_[reached[i].id].nonempty = Tri::kYes;
+          ways_.emplace(reached[i].id, Way{next, by});
           if (i == 0) break;
+          next = reached[i].id;
+          by = reached[i].byte;
         }
+        memory_bytes_ += (reached[head].depth + 1) * kBytesOfWay;
         return true;
       }
       if (exprs_[target].nonempty != Tri::kNo && seen.insert(target).second) {
         const uint32_t depth = reached[head].depth + 1;
-        reached.push_back({target, head, depth});
+        reached.push_back({target, head, depth, static_cast<uint8_t>(byte)});
         queue.push({depth + need(target), static_cast<uint32_t>(reached.size() - 1)});
       }
     }
   }
   for (const Reached& r : reached) exprs_[r.id].nonempty = Tri::kNo;
   return false;
+}
+
+// A text of an intersection: one on the shortest way of its automaton, if the other parts take it. Each part is asked by itself, so
+// that no state of the whole is made.
+std::optional<std::string> ExpressionPool::guess(ExprId id) {
+  const Expr e = exprs_[id];
+  if (e.kind != Kind::kIntersect || !full_alphabet_) return std::nullopt;
+  const auto first = parts_.begin() + e.a;
+  const auto found = std::find_if(first, first + e.b, [&](ExprId part) { return exprs_[part].kind == Kind::kAutomaton; });
+  if (found == first + e.b) return std::nullopt;
+  const std::string text = some_text(*found);
+  for (uint32_t i = 0; i < e.b; ++i) {
+    ExprId at = parts_[e.a + i];
+    for (const char byte : text) at = kept_derivative(at, static_cast<uint8_t>(byte));
+    if (!exprs_[at].nullable) return std::nullopt;
+  }
+  return text;
+}
+
+std::string ExpressionPool::some_text(ExprId id) {
+  std::string text;
+  while (!exprs_[id].nullable) {
+    work_.tick();
+    const Expr e = exprs_[id];
+    switch (e.kind) {
+      case Kind::kConstant:
+        return text;
+      case Kind::kClass: {
+        ByteSet bytes = sets_[e.a];
+        bytes.intersect(alphabet_);
+        return text + static_cast<char>(bytes.first());
+      }
+      case Kind::kConcat:
+        text += some_text(e.a);
+        id = e.b;
+        continue;
+      case Kind::kAlternate: {
+        uint32_t least = kEndless + 1;
+        for (uint32_t i = 0; i < e.b; ++i) {
+          const ExprId part = parts_[e.a + i];
+          if (!is_nonempty(part) || need(part) >= least) continue;
+          least = need(part);
+          id = part;
+        }
+        continue;
+      }
+      case Kind::kRepeat: {
+        const std::string unit = some_text(e.a);
+        for (uint32_t i = 0; i < e.b; ++i) text += unit;
+        return text;
+      }
+      case Kind::kLiterals: {
+        const std::vector<std::string>& all = *literal_sets_[e.a];
+        const std::string* least = nullptr;
+        for (uint32_t i = e.b; i < e.c; ++i) {
+          const bool can_come =
+              std::all_of(all[i].begin() + e.d, all[i].end(), [&](char c) { return alphabet_.contains(static_cast<uint8_t>(c)); });
+          if (can_come && (least == nullptr || all[i].size() < least->size())) least = &all[i];
+        }
+        return least == nullptr ? text : text + least->substr(e.d);
+      }
+      case Kind::kAutomaton:
+        if (full_alphabet_) {
+          for (const auto& [bytes, target] : (*automata_[e.a])[e.b].transitions) {
+            if (automaton_distance(e.a, target) >= automaton_distance(e.a, e.b)) continue;
+            text.push_back(static_cast<char>(bytes.first()));
+            id = automaton(e.a, target);
+            break;
+          }
+          continue;
+        }
+        [[fallthrough]];
+      case Kind::kIntersect:
+      case Kind::kComplement: {
+        if (!is_nonempty(id)) return text;
+        if (!ways_.contains(id)) return text + guess(id).value_or("");
+        const Way& way = ways_.at(id);
+        text.push_back(static_cast<char>(way.byte));
+        id = way.next;
+        continue;
+      }
+    }
+  }
+  return text;
 }
 
 }  // namespace gd

@@ -57,8 +57,9 @@ uint32_t ExpressionPool::find_least_length(ExprId id) {
       return least;
     }
     case Kind::kComplement:
-    case Kind::kAutomaton:
       return 1;
+    case Kind::kAutomaton:
+      return automaton_distance(e.a, e.b);
     case Kind::kConstant:
       return id == kEmpty ? kEndless : 0;
   }
@@ -133,12 +134,13 @@ uint32_t ExpressionPool::farthest(ExprId id) {
 
 // All states that can be reached, and backwards from those that match.
 uint32_t ExpressionPool::explore_farthest(ExprId start) {
-  constexpr size_t kMostStates = 600;
+  const size_t most_states = std::min<size_t>(600, farthest_credit_);
   std::vector<ExprId> states{start};
   std::unordered_map<ExprId, uint32_t> index{{start, 0}};
   std::vector<std::vector<uint32_t>> from(1);
   for (uint32_t i = 0; i < states.size(); ++i) {
-    if (states.size() > kMostStates) {
+    if (states.size() > most_states) {
+      farthest_credit_ -= std::min(farthest_credit_, states.size());
       if (farthest_.size() < exprs_.size()) farthest_.resize(exprs_.size(), kUnknownLength);
       for (const ExprId state : states) {
         if (farthest_[state] == kUnknownLength) farthest_[state] = greatest_length(state);  // asked once, not from each of them

@@ -1,4 +1,4 @@
-// The finished masks of configurations, kept as what they are made of (MaskPlan), within the limit of a CacheBudget.
+// Finished masks, of configurations or of configurations and limits, kept as what they are made of (MaskPlan), within the limit of a CacheBudget.
 //
 // Two generations, as in RecentCache. A generation keeps its plans in a few large pieces of memory, because hundreds of small ones cost
 // more to free than they had cost to make, and holds each owner of sets once. Not thread-safe.
@@ -19,7 +19,7 @@ namespace gd {
 
 class MaskMemo {
  public:
-  using Key = uint32_t;  // a configuration
+  using Key = uint64_t;
 
   explicit MaskMemo(CacheBudget& budget) : budget_(budget) {}
 

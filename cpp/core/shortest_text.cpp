@@ -34,14 +34,19 @@ ShortestTexts::ShortestTexts(ExpressionPool& pool, const ByteSet& alphabet) : po
 }
 
 ShortestTexts::Path ShortestTexts::find(ExprId e) {
-  if (pool_.nullable(e) || steps_.contains(e)) return follow(e);
-  const Path path = search(e);
-  const size_t length = path.text.size();
-  for (size_t i = 0; i < length; ++i) {
-    const Step step{path.states[i + 1], static_cast<uint32_t>(length - i), static_cast<uint8_t>(path.text[i])};
-    if (!steps_.try_emplace(path.states[i], step).second) break;  // what is known from there is as short
-  }
+  if (!pool_.nullable(e) && !steps_.contains(e)) remember(search(e));
   return follow(e);
+}
+
+// The way up to where it is known: from there it goes on as it did before.
+void ShortestTexts::remember(const Path& path) {
+  size_t end = 0;
+  while (end < path.text.size() && !pool_.nullable(path.states[end]) && !steps_.contains(path.states[end])) ++end;
+  const ExprId behind = path.states[end];
+  uint32_t length = pool_.nullable(behind) ? 0 : steps_.at(behind).length;
+  for (size_t i = end; i-- > 0;) {
+    steps_.emplace(path.states[i], Step{path.states[i + 1], ++length, static_cast<uint8_t>(path.text[i])});
+  }
 }
 
 ShortestTexts::Path ShortestTexts::follow(ExprId e) const {
@@ -55,6 +60,7 @@ ShortestTexts::Path ShortestTexts::follow(ExprId e) const {
   return path;
 }
 
+// A shortest string, or if that takes too long some string.
 ShortestTexts::Path ShortestTexts::search(ExprId e) {
   struct Reached {
     ExprId state = 0;
@@ -66,12 +72,13 @@ ShortestTexts::Path ShortestTexts::search(ExprId e) {
   std::unordered_map<ExprId, uint32_t> best{{e, 0}};
   std::priority_queue<Open> queue;
   queue.push({pool_.least_length(e), 0, 0});
+  credit_ += kShareOfEach;
   while (!queue.empty()) {
     const uint32_t at = queue.top().index;
     queue.pop();
     const Reached r = reached[at];
     if (best[r.state] < r.length) continue;
-    if (pool_.nullable(r.state)) {
+    if (pool_.nullable(r.state) || steps_.contains(r.state)) {
       Path path;
       path.text.resize(r.length);
       path.states.resize(r.length + 1);
@@ -81,7 +88,8 @@ ShortestTexts::Path ShortestTexts::search(ExprId e) {
         path.text[n - 1] = static_cast<char>(reached[i].byte);
       }
     }
-    if (reached.size() > kMostSteps) break;
+    if (credit_ == 0) return some(e);
+    --credit_;
     const ExprId* next = pool_.transitions(r.state);
     for (const uint8_t byte : order_) {
       const ExprId to = next[byte];
@@ -89,19 +97,27 @@ ShortestTexts::Path ShortestTexts::search(ExprId e) {
       const auto [known, is_new] = best.try_emplace(to, r.length + 1);
       if (!is_new && known->second <= r.length + 1) continue;
       known->second = r.length + 1;
-      const uint32_t rest = pool_.least_length(to);
+      const auto step = steps_.find(to);
+      const uint32_t rest = step != steps_.end() ? step->second.length : pool_.least_length(to);
       if (rest >= ExpressionPool::kEndless) continue;
       queue.push({r.length + 1 + rest, r.length + 1, static_cast<uint32_t>(reached.size())});
       reached.push_back({to, at, r.length + 1, byte});
     }
   }
-  throw LimitError("max_states", "it takes too long to find a shortest text of a pattern; simplify those that hold together");
+  return some(e);
+}
+
+ShortestTexts::Path ShortestTexts::some(ExprId e) {
+  Path path{pool_.some_text(e), {e}};
+  for (const char byte : path.text) path.states.push_back(e = pool_.step_towards(e, static_cast<uint8_t>(byte)));
+  return path;
 }
 
 uint32_t ShortestTexts::length(ExprId e) {
   if (pool_.nullable(e)) return 0;
   if (pool_.has_exact_length(e)) return pool_.least_length(e);
-  return static_cast<uint32_t>(find(e).text.size());
+  if (!steps_.contains(e)) remember(search(e));
+  return steps_.at(e).length;
 }
 
 bool ShortestTexts::list(ExprId e, const std::function<bool(const std::string&)>& is_taken) {
@@ -116,7 +132,7 @@ bool ShortestTexts::list(ExprId e, const std::function<bool(const std::string&)>
     const Begun b = begun[queue.top().index];
     queue.pop();
     if (pool_.nullable(b.state) && is_taken(b.text)) return true;
-    if (begun.size() > kMostSteps / 20) {
+    if (begun.size() > kMostListed) {
       throw LimitError("max_states",
                        "it takes too long to find a key that is not used yet; simplify patternProperties or propertyNames");
     }

@@ -28,7 +28,9 @@ T = TypeVar("T")
 _OPTIONS = JsonOptions()
 _LIMITS = Limits()
 _MAGIC = b"GDGR"
-_VERSION = 2
+_VERSION = 3
+#: A larger schema is not stored with its grammar: messages then tell less.
+_MOST_STORED = 1 << 20
 _HEADER = struct.Struct("<4s3I16s")  # magic, version, bytes of the IR, bytes of the JSON part, checksum of both
 
 
@@ -89,7 +91,7 @@ class Grammar:
         return self._ir
 
     def _source(self) -> tuple[Any, dict[str, Any]] | None:
-        """The schema and the resources; None where there is no one schema, and after :meth:`from_bytes`."""
+        """The schema and the resources; None where there is no one schema, and where it was too large to be stored."""
         return value_of(self._schema) if isinstance(self._schema, bytes) else self._schema
 
     def _without_distinctness(self) -> _core.Grammar | None:
@@ -105,7 +107,9 @@ class Grammar:
         return len(self._encoded) + self._core_grammar.memory_bytes()
 
     def to_bytes(self) -> bytes:
-        """The grammar, its report, options and limits, with the version of the format and a checksum.
+        """The grammar, its report, options, limits and schema, with the version of the format and a checksum.
+
+        The schema is for messages only, and left out where its text has more than a megabyte.
 
         The checksum finds damage, not forgery: whoever can write the bytes can write any grammar. It is safe to load
         them, but its texts are then what the writer chose.
@@ -116,6 +120,7 @@ class Grammar:
                 "report": self._report.to_json(),
                 "origins": self.origins,
                 "limits": asdict(self.limits),
+                "schema": _stored(self._source()),
             },
             separators=(",", ":"),
         ).encode("utf-8", "surrogatepass")
@@ -151,9 +156,12 @@ class Grammar:
             options = None if parts["options"] is None else JsonOptions(**parts["options"])
             if not all(isinstance(origin, str) for origin in origins):
                 raise TypeError("an origin is not a string")
+            schema = None if parts["schema"] is None else _restored(*parts["schema"])
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise SerializationError(f"What the grammar says of itself can't be read: {error!r}") from error
-        return cls(encoded, report, origins, limits, options)
+        grammar = cls(encoded, report, origins, limits, options)
+        grammar._schema = schema
+        return grammar
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Grammar.from_bytes, (self.to_bytes(),))
@@ -182,6 +190,25 @@ class GrammarCache(Cache[Grammar]):
 #: Where :func:`compile_json_schema` looks first. ``grammar_cache.clear()`` forgets all grammars.
 grammar_cache = GrammarCache()
 atexit.register(grammar_cache.clear)  # before the kernel looks for objects that were forgotten
+
+
+def _stored(source: tuple[Any, dict[str, Any]] | None) -> tuple[Any, dict[str, Any]] | None:
+    """What can be written of a schema; its text may be far longer than it is in memory, where parts are shared."""
+    size = 0
+    try:
+        for piece in json.JSONEncoder().iterencode(source):
+            size += len(piece)
+            if size > _MOST_STORED:
+                return None
+    except (RecursionError, ValueError, TypeError):  # nested too deeply, or within itself
+        return None
+    return source
+
+
+def _restored(schema: Any, resources: Any) -> tuple[Any, dict[str, Any]]:
+    if not isinstance(schema, (dict, bool)) or not isinstance(resources, dict):
+        raise TypeError("the schema is none")
+    return schema, resources
 
 
 def _checksum(encoded: bytes, rest: bytes) -> bytes:

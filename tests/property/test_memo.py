@@ -14,7 +14,7 @@ import grammar_decode as gd
 from amounts import examples
 from schemas import CURATED, Curated, random_schemas
 from vocabularies import ALL_SINGLE_BYTES, SYNTHETIC, TestVocabulary
-from walks import drawn_matcher, mask_of, random_walk, tokens_of, written
+from walks import as_vocabulary, drawn_matcher, ids_of, mask_of, random_walk, tokens_needed, tokens_of, written
 
 #: Bytes: nothing is remembered, a mask or two, as many as by default.
 LIMITS = (0, 4096, None)
@@ -54,6 +54,31 @@ def test_memo_limits_do_not_change_masks_along_random_walks(
     matcher = drawn_matcher(schema, vocabulary, gd.JsonOptions(key_order=key_order))
     walks = [random_walk(matcher.fork(), vocabulary, seed + i, free=15, most=60) or [] for i in range(4)]
     check_limits(matcher.grammar, vocabulary, walks)
+
+
+@pytest.mark.parametrize("curated", CURATED, ids=str)
+def test_memo_limits_do_not_change_masks_near_a_limit_of_tokens(curated: Curated) -> None:
+    """The limited matcher asks for each mask twice, and again along its walk when it is told what was drawn."""
+    vocabulary, rng = as_vocabulary(ALL_SINGLE_BYTES), random.Random(curated.name)
+    grammar = gd.compile_json_schema(curated.schema)
+    try:
+        needed = tokens_needed(grammar, vocabulary)
+    except gd.SchemaTooComplex:
+        pytest.skip("no way to the end is known")
+    matchers = []
+    for limit in (0, None):
+        copy = gd.Grammar.from_bytes(grammar.to_bytes())
+        matchers.append(gd.GrammarMatcher(copy, vocabulary, max_tokens=needed + 3, closing_budget=4))
+        if limit is not None:
+            matchers[-1]._matcher.set_memo_limit(limit)
+    for _ in range(4):
+        for matcher in matchers:
+            matcher.reset()
+        while not matchers[0].is_terminated():
+            forgetful, *others = [mask_of(matcher) for matcher in (*matchers, *matchers)]
+            assert all(np.array_equal(mask, forgetful) for mask in others), f"behind {matchers[0].text!r}"
+            token_id = rng.choice(ids_of(forgetful))
+            assert all(matcher.accept_token(token_id) for matcher in matchers)
 
 
 @pytest.mark.parametrize("limit", [5_000, 20_000])

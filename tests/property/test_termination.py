@@ -119,6 +119,69 @@ def test_walks_over_drawn_grammars_end_within_their_limit(grammar: Any, spare: i
     assert matcher.num_steps <= limit
 
 
+NAMES = [f"name_{i}" for i in range(24)]
+
+
+def of_seven_names(i: int) -> Any:
+    names = [f"name_{(5 * i + j * (i + 1)) % 24}" for j in range(7)]
+    named = {name: {"type": ["string", "integer"]} for name in names}
+    return {"properties": {"kind": {"const": f"kind {i}"}, **named}, "required": ["kind", *dict.fromkeys(names)]}
+
+
+def with_a_key_that_matches(pattern: str) -> Any:
+    return {"not": {"propertyNames": {"not": {"pattern": pattern}}}}
+
+
+#: Schemas whose ends take a search among many ways.
+FAR_TO_SEEK = {
+    "alternatives of many required names": {
+        "type": "object",
+        "properties": {name: {} for name in NAMES},
+        "anyOf": [of_seven_names(i) for i in range(12)],
+    },
+    "keys of two letters that must match several patterns": {
+        "type": "object",
+        "propertyNames": {"pattern": "^..$"},
+        "allOf": [with_a_key_that_matches(letter) for letter in "abcd"],
+    },
+    "objects of such keys": {
+        "type": "object",
+        "propertyNames": {"pattern": "^[a-z]..$"},
+        "patternProperties": {
+            "a": {
+                "type": "object",
+                "propertyNames": {"pattern": "^..$"},
+                "anyOf": [{"required": ["ca"]}, {"required": ["cb"]}],
+                **with_a_key_that_matches("b"),
+            }
+        },
+        "not": {"patternProperties": {"a": {"not": {"minProperties": 2}}}},
+    },
+    "multiples of several numbers": {
+        "type": "number",
+        "allOf": [
+            {"anyOf": [{"multipleOf": 33}, {"multipleOf": 91}]},
+            {"anyOf": [{"not": {"multipleOf": 7}}, {"multipleOf": 13}]},
+            {"not": {"multipleOf": 8}},
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("name", FAR_TO_SEEK)
+def test_an_end_that_is_far_to_seek_stays_within_reach(name: str) -> None:
+    """Each was refused, when its matcher was made or in the middle of a walk: the search took more than a second."""
+    schema = FAR_TO_SEEK[name]
+    vocabulary = as_vocabulary(shared_tokenizer("llama3_1"))
+    grammar = gd.compile_json_schema(schema)
+    needed, rng, is_valid = tokens_needed(grammar, vocabulary), random.Random(name), judge(schema)
+    for spare in (0, 3, 20):
+        matcher = gd.GrammarMatcher(grammar, vocabulary, max_tokens=needed + spare)
+        walk_to_the_end(matcher, rng, "any")
+        assert matcher.num_steps <= needed + spare
+        assert is_valid(matcher.text.decode()), matcher.text
+
+
 def development_schemas() -> list[Any]:
     path = SHARED / "data" / "maskbench_dev.jsonl.gz"
     if not path.exists():

@@ -328,15 +328,27 @@ def test_a_schema_that_is_changed_afterwards() -> None:
         assert "at most 3 characters" in standing(grammar, b'"').where().expected
 
 
-def test_a_grammar_that_was_stored_still_finds_words() -> None:
-    grammar = gd.Grammar.from_bytes(gd.compile_json_schema(PERSON).to_bytes())
+def test_a_grammar_that_was_stored_tells_as_much() -> None:
+    for schema, text in ((PERSON, b'{"name":"ab'), (PERSON, b'{"flags":[tr'), ({"items": {"maxLength": 3}}, b'["a')):
+        grammar = gd.compile_json_schema(schema)
+        stored = gd.Grammar.from_bytes(grammar.to_bytes())
+        assert standing(stored, text).where() == standing(grammar, text).where()
+        assert gd.Grammar.from_bytes(stored.to_bytes()) == grammar
+
+
+def test_a_grammar_that_was_stored_without_its_schema_still_finds_words() -> None:
+    def stored(schema: Any) -> gd.Grammar:  # too large to be stored, and shared in memory
+        shared: Any = {"description": "x" * 1000}
+        for _ in range(12):
+            shared = {"anyOf": [shared, shared]}
+        return gd.Grammar.from_bytes(gd.compile_json_schema({**schema, "definitions": {"unused": shared}}).to_bytes())
+
+    grammar = stored(PERSON)
     place = standing(grammar, b'{"name":"ab').where()
     assert (place.pointer, place.schema_locations) == ("/name", ("#",))  # of the object that it is in
     assert place.expected == "one of the characters a-z, at most 3 more; or the closing quote"
     assert standing(grammar, b'{"flags":[true').explain(b",true").rule == "duplicate item"
-    colors = gd.Grammar.from_bytes(
-        gd.compile_json_schema({"items": {"enum": ["red", "green"]}, "type": "array"}).to_bytes()
-    )
+    colors = stored({"items": {"enum": ["red", "green"]}, "type": "array"})
     assert standing(colors, b'["').where().expected == 'one of "green", "red"'
 
 

@@ -13,6 +13,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
 
 import cases
 import grammar_decode as gd
+import limits
 import parts
 import peers
 from vocabularies import ALL_SINGLE_BYTES
@@ -25,6 +26,18 @@ def test_the_mask_of_each_mechanism_agrees_with_the_bytes_of_every_token(part):
     legal, wrong = parts.wrong_tokens(matcher, most=ALL_SINGLE_BYTES.size)
     assert legal > 0
     assert wrong == []
+
+
+def test_walks_near_a_limit_are_replayed_near_it_and_far_from_it():
+    schemas = [
+        ("any", True),
+        ("none", False),
+        ("array", {"type": "array", "items": {"type": "boolean"}, "minItems": 2}),
+    ]
+    result = limits.measured(schemas, as_vocabulary(ALL_SINGLE_BYTES), lambda _name: None)
+    assert result["note"].startswith("2 schemas")
+    cold, again = result["rows"]
+    assert cold["positions"] == again["positions"] > 10
 
 
 def test_a_wrong_mask_is_noticed():

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
@@ -464,6 +465,57 @@ def test_multiples_with_many_states_have_fewer_digits() -> None:
     assert not accepts(canonical, regex, str(9973 * (10**33 // 9973 + 1)))
     with pytest.raises(NumberTooComplex):
         canonical.language(integer(10**40, None, "9973"))
+
+
+CONDITIONS = st.tuples(
+    st.lists(st.sampled_from(words("1 2 3 4 6 7 10 12")).map(Decimal), min_size=1, max_size=2).map(tuple),
+    st.lists(st.sampled_from(words("2 5 6 8 14 20")).map(Decimal), max_size=2).map(tuple),
+)
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(
+    st.lists(CONDITIONS, min_size=2, max_size=4),
+    st.booleans(),
+    st.none() | st.integers(-300, 300),
+    st.integers(-3000, 3000),
+    st.sampled_from(("", ".0", ".00", ".5", "0", "000000000000")),
+)
+def test_one_of_several_conditions_on_multiples_is_exact(
+    conditions: list[tuple[tuple[Decimal, ...], tuple[Decimal, ...]]],
+    is_integer: bool,
+    low: int | None,
+    number: int,
+    tail: str,
+) -> None:
+    several = [replace(constraint(low, is_integer=is_integer), multiples=m, excluded=e) for m, e in conditions]
+    regex = canonical.union(several)
+    assert regex is not None
+    text = "0" if not number and not tail.startswith(".") else str(number) + tail
+    expected = any(satisfies(c, Fraction(text)) for c in several)
+    assert accepts(canonical, regex, text) == (expected and not (is_integer and "." in text))
+    assert not accepts(canonical, regex, "0" + text if number > 0 else "")
+
+
+def test_several_conditions_on_multiples_have_as_many_digits_as_one_of_their_states() -> None:
+    regex = canonical.union([constraint(None, None, "33"), constraint(None, None, "91")])
+    assert regex is not None
+    assert accepts(canonical, regex, str(33 * (10**106 // 33)))
+    assert not accepts(canonical, regex, str(33 * (10**107 // 33 + 1)))
+
+
+@pytest.mark.parametrize(
+    "several",
+    [
+        [constraint(None, None, "0.5"), constraint(None, None, "3")],  # not only integers
+        [constraint(None, None, "3"), constraint(0, None, "7")],  # another range
+        [constraint(0, 99, "3"), constraint(0, 99, "7")],  # a few literals
+        [constraint(None, None, "9973"), constraint(None, None, "9967")],  # too many states
+        [constraint(), constraint(None, None, "7")],  # every number
+    ],
+)
+def test_what_is_no_choice_of_multiples_alone_is_no_single_automaton(several: list[NumberConstraint]) -> None:
+    assert canonical.union(several) is None
 
 
 @pytest.mark.parametrize("divisor", ["1", "3", "4", "5", "10", "0.01", "2.5", "1.5", "12"])

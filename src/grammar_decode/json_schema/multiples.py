@@ -12,6 +12,7 @@ The automata of one divisor run side by side in an intersection, so what counts 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -93,6 +94,19 @@ def power_digits(builder: Builder, p: int, a: int, k: int) -> RegexId:
     zero = builder.byte_class(_DIGITS[0])
     tail = builder.optional(builder.concat(builder.byte_class(_POINT), builder.repeat(zero, 0, None)))
     return builder.alternate(builder.concat(digits, builder.repeat(zero, -k, -k), tail), builder.concat(zero, tail))
+
+
+def remainder_digits(builder: Builder, c: int, accepted: Callable[[int], bool]) -> RegexId:
+    """Digits of an integer whose remainder modulo ``c`` is accepted, with or without a fraction of zeros.
+
+    Not only numerals: to be intersected with them. One automaton for any conditions on multiples.
+    """
+    rows = [{mask: (10 * r + digit) % c for digit, mask in enumerate(_DIGITS)} for r in range(c)]
+    final = [r for r in range(c) if accepted(r)]
+    for r in final:
+        rows[r][_POINT] = c
+    rows.append({_DIGITS[0]: c})
+    return builder.automaton(rows, (*final, c))
 
 
 @lru_cache(maxsize=64)

@@ -126,13 +126,15 @@ class Numbers:
         values = self.finite(formula)
         if values is not None:
             return builder.alternate(*[self.numerals.value(v) for v in values])
-        if isinstance(self.formulas.records[formula], Or):
-            return builder.alternate(*[self.language(branch) for branch in self.formulas.branches(formula)])
         try:
-            ways = self._ways(formula)
+            if isinstance(self.formulas.records[formula], Or):
+                ways = list(self.formulas.branches(formula))
+            else:
+                ways = self._ways(formula)
             if ways == [formula]:
                 return self._conjunction(self.formulas.conjuncts(formula))
-            return builder.alternate(*[self.language(way) for way in ways])
+            together = self._together(ways)
+            return builder.alternate(*[self.language(way) for way in ways]) if together is None else together
         except NumberTooComplex as error:
             raise self._too_complex(formula, error) from error
 
@@ -155,6 +157,13 @@ class Numbers:
             met = [formulas.conjunction([*others, branch]) for branch in reversed(formulas.branches(choice))]
             stack.extend(narrower for narrower in met if not self.is_empty(narrower))
         return [formula] if stack or len(found) > MOST_RANGES else list(found)
+
+    def _together(self, ways: list[Formula]) -> RegexId | None:
+        """The language of several ranges with divisors, if it is one automaton."""
+        found = [self._constraint(self.formulas.conjuncts(way)) for way in ways]
+        if len(found) < 2 or any(rest for _, rest in found):
+            return None
+        return self.numerals.union([met.finite() for met, _ in found])
 
     def _constraint(self, parts: tuple[Formula, ...]) -> tuple[NumberConstraint, list[Formula]]:
         """What of a conjunction is a range with divisors, and the rest."""
