@@ -155,7 +155,8 @@ def check_instances(
             tally[valid] += 1
 
     check()
-    assert min(tally[True], tally[False]) > num_examples // 15, tally  # it tried both
+    assert tally.total() > num_examples // 2, tally
+    assert min(tally[True], tally[False]) >= num_examples // 15, tally  # where it tries many, it tries both
 
 
 def test_instances_of_random_schemas_are_accepted_just_if_they_are_valid() -> None:
