@@ -1,5 +1,5 @@
 // Regular expressions under construction, hash-consed, in the byte format of the IR: what src/grammar_decode/ir/build.py does, for
-// the little that everyday schemas need (cpp/bindings/bind_everyday.cpp). The normal forms are those of build.py.
+// the little that everyday schemas need (cpp/bindings/everyday.h). The normal forms are those of build.py.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ _LIMITS = Limits()
 _STEPS = 500  # of a scalar, about
 _under_way = threading.local()  # `work`: the time of the schema that this thread compiles
 
-# What becomes of a keyword; `Action` in cpp/bindings/bind_everyday.cpp has the same numbers.
+# What becomes of a keyword; `Action` in cpp/bindings/everyday_reader.cpp has the same numbers.
 _ACTIONS = {
     name: action
     for action, names in enumerate(
