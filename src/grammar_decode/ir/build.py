@@ -261,6 +261,15 @@ class Builder:
             rows.append(tuple((mask, target) for target, mask in row_of.items()))
         return self._other(Automaton(tuple(rows), tuple(state in final for state in order)))
 
+    def whole_automaton(self, transitions: Sequence[Iterable[tuple[int, int]]], accepting: Sequence[bool]) -> RegexId:
+        """The same where every state is reached and leads to an accepting one, and need not be looked through.
+
+        ``transitions[s]``: disjoint byte masks with targets.
+        """
+        if self.watch is not None:
+            self.watch.tick(2 * len(transitions))
+        return self._new(Automaton(tuple(map(tuple, transitions)), tuple(accepting)))
+
     # ---- from one builder to another ----
 
     def take(self, root: RegexId) -> tuple[Regex, ...]:

@@ -13,6 +13,7 @@ import struct
 import sys
 from array import array
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from grammar_decode.errors import SerializationError, UnsupportedSchema
@@ -58,7 +59,7 @@ class _Writer:
         self.blob += data
 
     def mask(self, mask: int) -> None:
-        self.words.extend(struct.unpack("<8I", mask.to_bytes(32, "little")))
+        self.words.extend(_mask_words(mask))
 
     def spacing(self, spacing: ir.Spacing) -> None:
         self.bound(spacing.max_whitespace)
@@ -234,6 +235,11 @@ def encode(grammar: ir.Grammar, beginning: Beginning = NOTHING, appended: Append
         )
     )
     return b"".join((MAGIC, struct.pack("<3I", VERSION, len(words) // 4, len(w.blob)), words, w.blob))
+
+
+@lru_cache(maxsize=1024)  # automata say few masks many times
+def _mask_words(mask: int) -> tuple[int, ...]:
+    return struct.unpack("<8I", mask.to_bytes(32, "little"))
 
 
 def _packed(words: list[int]) -> bytes:

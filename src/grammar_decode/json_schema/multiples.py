@@ -12,7 +12,7 @@ The automata of one divisor run side by side in an intersection, so what counts 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -101,12 +101,17 @@ def remainder_digits(builder: Builder, c: int, accepted: Callable[[int], bool]) 
 
     Not only numerals: to be intersected with them. One automaton for any conditions on multiples.
     """
-    rows = [{mask: (10 * r + digit) % c for digit, mask in enumerate(_DIGITS)} for r in range(c)]
-    final = [r for r in range(c) if accepted(r)]
-    for r in final:
-        rows[r][_POINT] = c
-    rows.append({_DIGITS[0]: c})
-    return builder.automaton(rows, (*final, c))
+    final = [*map(accepted, range(c)), True]  # the last: behind the point
+    if not any(final[:c]):
+        return builder.empty
+    targets = [*range(c), *range(9)] if c >= 9 else [r % c for r in range(c + 9)]
+    rows: list[Iterable[tuple[int, int]]] = []
+    for r in range(c):
+        first = 10 * r % c
+        digits = zip(_DIGITS, targets[first : first + 10], strict=True)
+        rows.append((*digits, (_POINT, c)) if final[r] else digits)
+    rows.append(((_DIGITS[0], c),))
+    return builder.whole_automaton(rows, final)
 
 
 @lru_cache(maxsize=64)
