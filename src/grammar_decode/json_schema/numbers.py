@@ -298,8 +298,8 @@ class Numerals:
     def union(self, constraints: Sequence[NumberConstraint], most_apart: int = MOST_APART) -> RegexId | None:
         """The numbers that satisfy one of the constraints, if these differ only in what integers they are multiples of.
 
-        One automaton of remainders: apart, the automata of all constraints run side by side at every digit. With at most
-        ``most_apart`` states in all that is cheaper.
+        One automaton of remainders: apart, the automata of all constraints run side by side at every digit. With at
+        most ``most_apart`` states in all that is cheaper.
         """
         steps = [constraint.step() for constraint in constraints]
         domain = replace(constraints[0], multiples=(), excluded=())
