@@ -166,9 +166,9 @@ class Engine {
   std::shared_ptr<const Counted> counted(ExprId e, uint32_t run);
   // The caches below.
   template <class Cache, class Key, class Value>
-  void remember(Cache& cache, const Key& key, const Value& value, size_t bytes, size_t held_bytes = 0) {
+  void remember(Cache& cache, const Key& key, const Value& value, size_t bytes) {
     const size_t cost = Cache::cost(bytes);
-    if (budget_.make_room(cost, [&] { age(); })) cache.add(key, value, cost, held_bytes);
+    if (budget_.make_room(cost, [&] { age(); })) cache.add(key, value, cost);
   }
   void remember(MaskMemo& memo, MaskMemo::Key key, const uint32_t* mask);
   void age();

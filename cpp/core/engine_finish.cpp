@@ -130,7 +130,7 @@ void Engine::add_witness(ConfigId c, uint32_t* mask) {
     if (at == Automaton::kDead) return;
     if (trie.first_token(node) < trie.first_token(node + 1) && distances_->of_config(at) <= limit_) {
       set_tokens(trie, trie.first_token(node), trie.first_token(node + 1), mask);
-      for (uint32_t t = trie.first_token(node); t < trie.first_token(node + 1); ++t) plan_.set(trie.token(t));
+      set_or_take_out(trie, node, true, plan_);
     }
   }
 }

@@ -186,28 +186,25 @@ std::shared_ptr<const Cover> Vocabulary::cover(GroupSet groups) const {
 
 std::shared_ptr<const TokenSet> Vocabulary::plain_up_to(uint32_t length) const {
   if (size_t{length} + 1 >= plain_by_length_.size()) return nullptr;
-  const std::lock_guard lock(tables_mutex_);
-  if (const auto* known = plain_up_to_.find(length); known != nullptr) return *known;
-  std::vector<uint32_t> words(num_words(), 0);
-  for (uint32_t n = 0; n <= length; ++n) {
-    for (const TokenId token : plain_by_length_[n]) set_token(words.data(), token);
-  }
-  auto tokens = std::make_shared<const TokenSet>(TokenSet::from_words(std::move(words)));
-  remember(plain_up_to_, length, tokens, tokens->memory_bytes());
-  return tokens;
+  return up_to(plain_up_to_, plain_by_length_, length);
 }
 
 std::shared_ptr<const TokenSet> Vocabulary::whitespace_up_to(uint32_t run) const {
   const std::vector<std::vector<TokenId>>& pure = whitespace_runs_.pure;
-  run = std::min(run, static_cast<uint32_t>(pure.size()));
+  return up_to(whitespace_up_to_, pure, std::min(run, static_cast<uint32_t>(pure.size())));
+}
+
+// The tokens of [0] to [length] as a mask.
+std::shared_ptr<const TokenSet> Vocabulary::up_to(RecentCache<uint32_t, std::shared_ptr<const TokenSet>>& cache,
+                                                  const std::vector<std::vector<TokenId>>& by_length, uint32_t length) const {
   const std::lock_guard lock(tables_mutex_);
-  if (const auto* known = whitespace_up_to_.find(run); known != nullptr) return *known;
+  if (const auto* known = cache.find(length); known != nullptr) return *known;
   std::vector<uint32_t> words(num_words(), 0);
-  for (size_t n = 1; n < pure.size() && n <= run; ++n) {
-    for (const TokenId token : pure[n]) set_token(words.data(), token);
+  for (size_t n = 0; n < by_length.size() && n <= length; ++n) {
+    for (const TokenId token : by_length[n]) set_token(words.data(), token);
   }
   auto tokens = std::make_shared<const TokenSet>(TokenSet::from_words(std::move(words)));
-  remember(whitespace_up_to_, run, tokens, tokens->memory_bytes());
+  remember(cache, length, tokens, tokens->memory_bytes());
   return tokens;
 }
 

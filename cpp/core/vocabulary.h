@@ -119,6 +119,8 @@ class Vocabulary {
   // The caches below, under the lock.
   template <class Cache, class Key, class Value>
   void remember(Cache& cache, const Key& key, const Value& value, size_t bytes, size_t held_bytes = 0) const;
+  std::shared_ptr<const TokenSet> up_to(RecentCache<uint32_t, std::shared_ptr<const TokenSet>>& cache,
+                                        const std::vector<std::vector<TokenId>>& by_length, uint32_t length) const;
   void age() const;
 
   mutable ForkSafeMutex tables_mutex_;
