@@ -15,15 +15,15 @@ namespace nb = nanobind;
 
 namespace {
 
-template <typename Element>
-using Logits = nb::ndarray<Element, nb::ndim<2>, nb::device::cpu>;
+using Logits = nb::ndarray<nb::ndim<2>, nb::device::cpu>;
 using Bitmask = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::device::cpu>;
 using Rows = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Calls apply(row of logits, row of the mask) for every row, or for `rows` of both, without the GIL.
 template <typename Element, typename Apply>
-void for_each_row(const Logits<Element>& logits, const Bitmask& bitmask, const std::optional<Rows>& rows, std::size_t num_bits,
+void for_each_row(const Logits& logits, const Bitmask& bitmask, const std::optional<Rows>& rows, std::size_t num_bits,
                   Apply apply) {
+  if (logits.dtype().bits != 8 * sizeof(Element) || logits.dtype().lanes != 1) throw std::invalid_argument("logits of another width");
   const std::size_t num_rows = logits.shape(0);
   // An array without elements has arbitrary strides.
   if (bitmask.size() != 0 && bitmask.shape(1) > 1 && bitmask.stride(1) != 1)
@@ -41,20 +41,20 @@ void for_each_row(const Logits<Element>& logits, const Bitmask& bitmask, const s
   const std::size_t count = rows ? rows->shape(0) : num_rows;
   for (std::size_t i = 0; i < count; ++i) {
     const auto row = rows ? static_cast<std::ptrdiff_t>(rows->data()[i]) : static_cast<std::ptrdiff_t>(i);
-    apply(logits.data() + row * logits.stride(0), bitmask.data() + row * bitmask.stride(0));
+    apply(static_cast<Element*>(logits.data()) + row * logits.stride(0), bitmask.data() + row * bitmask.stride(0));
   }
 }
 
-void apply_f32(const Logits<float>& logits, const Bitmask& bitmask, const std::optional<Rows>& rows, std::size_t num_bits) {
-  for_each_row(logits, bitmask, rows, num_bits, [&](float* row, const std::int32_t* mask) {
+void apply_f32(const Logits& logits, const Bitmask& bitmask, const std::optional<Rows>& rows, std::size_t num_bits) {
+  for_each_row<float>(logits, bitmask, rows, num_bits, [&](float* row, const std::int32_t* mask) {
     gd::apply_mask_f32(row, logits.shape(1), logits.stride(1), mask, num_bits);
   });
 }
 
-void apply_16(const Logits<std::uint16_t>& logits, const Bitmask& bitmask, const std::optional<Rows>& rows, std::size_t num_bits,
+void apply_16(const Logits& logits, const Bitmask& bitmask, const std::optional<Rows>& rows, std::size_t num_bits,
               bool bfloat16) {
   const std::uint16_t fill = bfloat16 ? gd::kNegativeInfinityBF16 : gd::kNegativeInfinityF16;
-  for_each_row(logits, bitmask, rows, num_bits, [&](std::uint16_t* row, const std::int32_t* mask) {
+  for_each_row<std::uint16_t>(logits, bitmask, rows, num_bits, [&](std::uint16_t* row, const std::int32_t* mask) {
     gd::apply_mask_16(row, logits.shape(1), logits.stride(1), mask, num_bits, fill);
   });
 }
@@ -66,5 +66,5 @@ void bind_bitmask(nb::module_& m) {
   m.def("apply_token_bitmask_inplace_f32", &apply_f32, "logits"_a.noconvert(), "bitmask"_a.noconvert(), "rows"_a.noconvert().none(),
         "num_bits"_a, "Set logits[r, i] to -inf where bit i of bitmask[r] is 0, and for every i >= num_bits.");
   m.def("apply_token_bitmask_inplace_16", &apply_16, "logits"_a.noconvert(), "bitmask"_a.noconvert(), "rows"_a.noconvert().none(),
-        "num_bits"_a, "bfloat16"_a, "The same on float16 or bfloat16, passed as their uint16 bit patterns.");
+        "num_bits"_a, "bfloat16"_a, "The same on float16 or bfloat16, or on their bit patterns as uint16.");
 }

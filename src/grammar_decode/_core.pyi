@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 def apply_token_bitmask_inplace_f32(
-    logits: npt.NDArray[np.float32],
+    logits: Any,  # float32, with DLPack or as its capsule
     bitmask: npt.NDArray[np.int32],
     rows: npt.NDArray[np.int64] | None,
     num_bits: int,
@@ -19,13 +19,13 @@ def apply_token_bitmask_inplace_f32(
     """Set logits[r, i] to -inf where bit i of bitmask[r] is 0, and for every i >= num_bits."""
 
 def apply_token_bitmask_inplace_16(
-    logits: npt.NDArray[np.uint16],
+    logits: Any,
     bitmask: npt.NDArray[np.int32],
     rows: npt.NDArray[np.int64] | None,
     num_bits: int,
     bfloat16: bool,
 ) -> None:
-    """The same on float16 or bfloat16, passed as their uint16 bit patterns."""
+    """The same on float16 or bfloat16, or on their bit patterns as uint16."""
 
 class Vocabulary:
     """A vocabulary, indexed as a prefix trie. Immutable; shared between threads."""
