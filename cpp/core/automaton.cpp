@@ -194,6 +194,7 @@ KeyId Automaton::intern_key(const KeyPosition& k) {
   uint64_t hash = combine(combine(29, k.low), k.high);
   hash = combine(combine(combine(hash, k.depth), k.patterns), k.text);
   const uint32_t next = static_cast<uint32_t>(keys_.size());
+  make_room(keys_);
   const KeyId id = key_index_.find_or_add(hash, next, [&](uint32_t other) { return keys_[other] == k; });
   if (id == next) keys_.push_back(k);
   return id;
@@ -203,6 +204,7 @@ uint32_t Automaton::intern_patterns(std::vector<std::pair<uint32_t, ExprId>> lis
   uint64_t hash = 31;
   for (const auto& [pattern, state] : list) hash = combine(combine(hash, pattern), state);
   const uint32_t next = static_cast<uint32_t>(pattern_lists_.size());
+  make_room(pattern_lists_);
   const uint32_t id = pattern_list_index_.find_or_add(hash, next, [&](uint32_t other) { return pattern_lists_[other] == list; });
   if (id == next) pattern_lists_.push_back(std::move(list));
   return id;
@@ -564,7 +566,7 @@ KeyId Automaton::first_key(RegisterId reg) {
   KeyPosition k;
   k.high = static_cast<uint32_t>(n.names.size());
   std::vector<std::pair<uint32_t, ExprId>> patterns;
-  for (const uint32_t p : containers_.menu_patterns(reg)) patterns.emplace_back(p, regexes_[n.patterns[p]]);
+  for (const uint32_t p : containers_.pattern_menu(reg).patterns) patterns.emplace_back(p, regexes_[n.patterns[p]]);
   k.patterns = intern_patterns(std::move(patterns));
   return intern_key(k);
 }
@@ -573,7 +575,7 @@ KeyId Automaton::first_key(RegisterId reg) {
 bool Automaton::key_is_live(RegisterId reg, const KeyPosition& k) {
   if (containers_.any_name_may_come(reg, k.low, k.high)) return true;
   if (k.patterns == 0) return false;
-  const Containers::Menu& menu = containers_.menu(reg);
+  const Containers::PatternMenu& menu = containers_.pattern_menu(reg);
   for (const auto& [pattern, state] : pattern_lists_[k.patterns]) {
     const uint64_t total = expressions_.num_strings(state);
     if (total >= ExpressionPool::kManyStrings) return true;

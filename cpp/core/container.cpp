@@ -6,6 +6,8 @@
 
 namespace gd {
 
+namespace {
+
 bool any_bit(const std::vector<uint64_t>& bits, uint32_t low, uint32_t high) {
   if (low >= high) return false;
   const uint32_t first = low / 64;
@@ -18,6 +20,8 @@ bool any_bit(const std::vector<uint64_t>& bits, uint32_t low, uint32_t high) {
   }
   return false;
 }
+
+}  // namespace
 
 // ---- texts ----------------------------------------------------------------------------------------------------------
 
@@ -150,11 +154,18 @@ Containers::Info& Containers::info(NodeId id) {
   if (i.formula != FormulaPool::kTrue) {
     i.speaking.resize(n.num_classes());
     i.presence.resize(n.num_classes());
+    i.claims_of.resize(n.num_classes());
     for (uint32_t claim = 0; claim < n.claims.size(); ++claim) {
       const Claim& c = n.claims[claim];
-      if (c.kind == Claim::kCountMin || c.kind == Claim::kCountMax) continue;
+      if (c.kind == Claim::kCountMin || c.kind == Claim::kCountMax) {
+        i.counting.push_back(claim);
+        continue;
+      }
       std::vector<ClaimBits>& by_class = c.kind == Claim::kHas || c.kind == Claim::kLacks ? i.presence : i.speaking;
-      for (const ClassId cls : c.classes) by_class[cls].insert(claim);
+      for (const ClassId cls : c.classes) {
+        by_class[cls].insert(claim);
+        i.claims_of[cls].push_back(claim);
+      }
     }
   }
   i.ready = true;
@@ -212,6 +223,23 @@ const Pick* Containers::find_pick(const Node& n, ClassId cls, const std::vector<
   return nullptr;
 }
 
+// By claim, what it says of an entry of the class. What no pick relies on can't be picked.
+std::vector<FormulaPool::Relevance> Containers::relevance(NodeId node, ClassId cls) {
+  using Relevance = FormulaPool::Relevance;
+  const Node& n = grammar_.nodes[node];
+  std::vector<Relevance> result(n.claims.size(), Relevance::kNone);
+  for (const uint32_t claim : info(node).claims_of[cls]) {
+    if (n.claims[claim].kind == Claim::kMember) result[claim] = Relevance::kNever;
+  }
+  for (const Pick& pick : n.values[cls]) {
+    if (!pick_is_live(n, cls, pick)) continue;
+    for (const uint32_t claim : pick.claims) {
+      result[claim] = n.claims[claim].kind == Claim::kMember ? Relevance::kMust : Relevance::kMay;
+    }
+  }
+  return result;
+}
+
 // The one place where a count stops. Behind `count_stop` there is no maximum, the minimum is met, and every later item has the
 // same class, so nothing depends on the count any more: the states are equal, not clamped together.
 uint32_t Containers::next_count(const Info& i, uint32_t count) const {
@@ -245,40 +273,41 @@ Register Containers::advance(const Register& r, ClassId cls, const std::vector<u
     }
   }
   if (r.formula == FormulaPool::kTrue) return next;
-  const auto covers = [&](const Claim& c) { return std::binary_search(c.classes.begin(), c.classes.end(), cls); };
+  std::vector<bool> covers(n.claims.size(), false);
+  for (const uint32_t claim : i.claims_of[cls]) covers[claim] = true;
   const auto any_open = [&](const Claim& c) { return is_any_open(next, c); };
   next.formula =
-      formulas_.map(r.formula, changed_by(next, r.formula, cls, claims), [&](const FormulaPool::Item& item) -> FormulaId {
+      formulas_.map(r.formula, changed_by(r, next, cls, claims), [&](FormulaId f, uint32_t claim, uint32_t times) -> FormulaId {
         expressions_.work().tick();
-        const Claim& c = n.claims[item.claim];
-        const bool picked = std::binary_search(claims.begin(), claims.end(), item.claim);
-        const auto left = [&](uint32_t count) { return formulas_.claim(item.claim, count); };
+        const Claim& c = n.claims[claim];
+        const bool picked = std::binary_search(claims.begin(), claims.end(), claim);
+        const auto left = [&](uint32_t count) { return count == times ? f : formulas_.claim(claim, count); };
         switch (c.kind) {
           case Claim::kMember:
-            if (covers(c) && !picked) return FormulaPool::kFalse;
-            return any_open(c) ? left(0) : FormulaPool::kTrue;
+            if (covers[claim] && !picked) return FormulaPool::kFalse;
+            return any_open(c) ? f : FormulaPool::kTrue;
           case Claim::kSome: {
-            const uint32_t count = covers(c) && picked ? item.count - 1 : item.count;
+            const uint32_t count = covers[claim] && picked ? times - 1 : times;
             if (count == 0) return FormulaPool::kTrue;
             return any_open(c) ? left(count) : FormulaPool::kFalse;
           }
           case Claim::kMost: {
-            if (covers(c) && !picked) {
-              if (item.count == 0) return FormulaPool::kFalse;
-              return any_open(c) ? left(item.count - 1) : FormulaPool::kTrue;
+            if (covers[claim] && !picked) {
+              if (times == 0) return FormulaPool::kFalse;
+              return any_open(c) ? left(times - 1) : FormulaPool::kTrue;
             }
-            return any_open(c) ? left(item.count) : FormulaPool::kTrue;
+            return any_open(c) ? f : FormulaPool::kTrue;
           }
           case Claim::kHas:
             if (c.classes[0] == cls) return FormulaPool::kTrue;
-            return is_open(next, c.classes[0]) ? left(0) : FormulaPool::kFalse;
+            return is_open(next, c.classes[0]) ? f : FormulaPool::kFalse;
           case Claim::kLacks:
             if (c.classes[0] == cls) return FormulaPool::kFalse;
-            return is_open(next, c.classes[0]) ? left(0) : FormulaPool::kTrue;
+            return is_open(next, c.classes[0]) ? f : FormulaPool::kTrue;
           case Claim::kCountMin:
-            return item.count <= 1 ? FormulaPool::kTrue : left(item.count - 1);
+            return times <= 1 ? FormulaPool::kTrue : left(times - 1);
           case Claim::kCountMax:
-            return item.count == 0 ? FormulaPool::kFalse : left(item.count - 1);
+            return times == 0 ? FormulaPool::kFalse : left(times - 1);
         }
         return FormulaPool::kFalse;
       });
@@ -290,18 +319,25 @@ bool Containers::is_any_open(const Register& r, const Claim& claim) {
 }
 
 // The claims of the formula that an entry of the class makes others of: see `advance`. `next`: the register behind it.
-ClaimBits Containers::changed_by(const Register& next, FormulaId formula, ClassId cls, const std::vector<uint32_t>& claims) {
-  const Node& n = grammar_.nodes[next.node];
+ClaimBits Containers::changed_by(const Register& r, const Register& next, ClassId cls, const std::vector<uint32_t>& claims) {
+  const Node& n = grammar_.nodes[r.node];
+  const Info& i = info(r.node);
+  const ClaimBits& present = formulas_[r.formula].claims;
   ClaimBits changed;
-  for (uint32_t claim = 0; claim < n.claims.size(); ++claim) {
-    if (!formulas_[formula].claims.may_contain(claim)) continue;
+  for (const uint32_t claim : i.counting) changed.insert(claim);
+  for (const uint32_t claim : i.claims_of[cls]) {
+    if (!present.may_contain(claim)) continue;
     const Claim& c = n.claims[claim];
+    const bool is_picked = std::binary_search(claims.begin(), claims.end(), claim);
     const bool counts_it = c.kind == Claim::kSome;  // and the others count the exceptions
-    const auto is_counted = [&] {
-      return std::binary_search(c.classes.begin(), c.classes.end(), cls) &&
-             std::binary_search(claims.begin(), claims.end(), claim) == counts_it;
-    };
-    if (c.kind == Claim::kCountMin || c.kind == Claim::kCountMax || is_counted() || !is_any_open(next, c)) changed.insert(claim);
+    if (is_picked == counts_it || !is_any_open(next, c)) changed.insert(claim);
+  }
+  // The entry closes its own class, and where it comes in an order, names that would have come before it.
+  for (uint32_t rank = r.position; rank < std::min(next.position, i.num_ranks); ++rank) {
+    if (i.by_rank[rank] == kNone) continue;
+    for (const uint32_t claim : i.claims_of[i.by_rank[rank]]) {
+      if (present.may_contain(claim) && !is_any_open(next, n.claims[claim])) changed.insert(claim);
+    }
   }
   return changed;
 }
@@ -327,20 +363,21 @@ bool Containers::can_close(RegisterId id) {
     }
   }
   if (r.formula == FormulaPool::kTrue) return true;
-  const FormulaId at_end = formulas_.map(r.formula, formulas_[r.formula].claims, [&](const FormulaPool::Item& item) -> FormulaId {
-    switch (n.claims[item.claim].kind) {
-      case Claim::kMember:
-      case Claim::kMost:
-      case Claim::kLacks:
-      case Claim::kCountMax:
-        return FormulaPool::kTrue;
-      case Claim::kSome:
-      case Claim::kHas:
-      case Claim::kCountMin:
+  const FormulaId at_end =
+      formulas_.map(r.formula, formulas_[r.formula].claims, [&](FormulaId, uint32_t claim, uint32_t) -> FormulaId {
+        switch (n.claims[claim].kind) {
+          case Claim::kMember:
+          case Claim::kMost:
+          case Claim::kLacks:
+          case Claim::kCountMax:
+            return FormulaPool::kTrue;
+          case Claim::kSome:
+          case Claim::kHas:
+          case Claim::kCountMin:
+            return FormulaPool::kFalse;
+        }
         return FormulaPool::kFalse;
-    }
-    return FormulaPool::kFalse;
-  });
+      });
   return at_end == FormulaPool::kTrue;
 }
 
@@ -410,17 +447,8 @@ const std::vector<Containers::Entry>& Containers::entries(RegisterId id, ClassId
   if ((i.max_count == kNone || r.count < i.max_count) && (n.kind == Node::kElements || order_allows(r, cls))) {
     FormulaPool::ClaimSets sets{{}};
     if (r.formula != FormulaPool::kTrue) {
-      sets = formulas_.project(
-          r.formula, i.speaking[cls],
-          [&](const FormulaPool::Item& item) {
-            expressions_.work().tick();
-            const Claim& c = n.claims[item.claim];
-            if (c.kind > Claim::kMost || !std::binary_search(c.classes.begin(), c.classes.end(), cls)) {
-              return FormulaPool::Relevance::kNone;
-            }
-            return c.kind == Claim::kMember ? FormulaPool::Relevance::kMust : FormulaPool::Relevance::kMay;
-          },
-          limits_.max_picks);
+      expressions_.work().tick(n.claims.size());
+      sets = formulas_.project(r.formula, i.speaking[cls], relevance(r.node, cls), limits_.max_picks);
     }
     for (const std::vector<uint32_t>& claims : sets) {
       expressions_.work().tick(1 + sets.size() / 16);
@@ -466,62 +494,49 @@ bool Containers::name_may_come(RegisterId id, ClassId cls) {
 }
 
 bool Containers::has_menu(RegisterId id) {
-  const Menu& m = pattern_menu(id);
-  if (m.has_names) return !m.empty;
-  if (std::find(m.spare.begin(), m.spare.end(), true) != m.spare.end()) return true;
-  const Register r = registers_[id];
-  const Info& i = info(r.node);
-  if (i.max_count != kNone && r.count >= i.max_count) return false;
-  return std::any_of(i.sorted_to_class.begin(), i.sorted_to_class.end(), [&](ClassId cls) { return name_may_come(id, cls); });
+  const std::vector<bool>& spare = pattern_menu(id).spare;
+  if (std::find(spare.begin(), spare.end(), true) != spare.end()) return true;
+  return any_name_may_come(id, 0, static_cast<uint32_t>(node(id).names.size()));
 }
 
 bool Containers::any_name_may_come(RegisterId id, uint32_t low, uint32_t high) {
-  constexpr uint32_t kFew = 8;
-  const Menu& m = pattern_menu(id);
-  if (m.has_names || high - low > kFew) return any_bit(menu(id).names, low, high);
-  const Register r = registers_[id];
-  const Info& i = info(r.node);
-  if (i.max_count != kNone && r.count >= i.max_count) return false;
+  Menu& m = menu(id);
+  if (!m.has_room) return false;
+  if (any_bit(m.names, low, high)) return true;
   for (uint32_t s = low; s < high; ++s) {
-    if (name_may_come(id, i.sorted_to_class[s])) return true;
+    const uint32_t word = s / 64;
+    const uint64_t bit = uint64_t{1} << (s % 64);
+    if (m.asked[word] == ~uint64_t{0}) {
+      s |= 63;
+    } else if ((m.asked[word] & bit) == 0) {
+      const bool may_come = name_may_come(id, info(registers_[id].node).sorted_to_class[s]);
+      m.asked[word] |= bit;
+      if (!may_come) continue;
+      m.names[word] |= bit;
+      return true;
+    }
   }
   return false;
 }
 
-Containers::Menu& Containers::pattern_menu(RegisterId id) {
+Containers::Menu& Containers::menu(RegisterId id) {
   if (menus_[id] != nullptr) return *menus_[id];
   auto menu = std::make_unique<Menu>();
   const Register r = registers_[id];
   const Node& n = grammar_.nodes[r.node];
   const Info& i = info(r.node);
   const uint32_t num_names = static_cast<uint32_t>(n.names.size());
-  const bool room = i.max_count == kNone || r.count < i.max_count;
-  for (uint32_t p = 0; room && p < n.patterns.size(); ++p) {
+  menu->has_room = i.max_count == kNone || r.count < i.max_count;
+  menu->asked.assign((num_names + 63) / 64, 0);
+  menu->names.assign((num_names + 63) / 64, 0);
+  for (uint32_t p = 0; menu->has_room && p < n.patterns.size(); ++p) {
     if (entries(id, num_names + p).empty() || pattern_capacity(r, p) == 0) continue;
-    menu->patterns.push_back(p);
-    menu->spare.push_back(can_spare(id, p));
+    menu->patterns.patterns.push_back(p);
+    menu->patterns.spare.push_back(can_spare(id, p));
   }
-  menu_bytes_ += sizeof(Menu) + (num_names + 63) / 64 * 8 + menu->patterns.capacity() * 4;
+  menu_bytes_ += sizeof(Menu) + (menu->asked.size() + menu->names.size()) * 8 + menu->patterns.patterns.capacity() * 4;
   menus_[id] = std::move(menu);
   return *menus_[id];
-}
-
-const Containers::Menu& Containers::menu(RegisterId id) {
-  Menu& m = pattern_menu(id);
-  if (m.has_names) return m;
-  const Register r = registers_[id];
-  const Info& i = info(r.node);
-  const uint32_t num_names = static_cast<uint32_t>(i.sorted_to_class.size());
-  m.names.assign((num_names + 63) / 64, 0);
-  m.empty = std::find(m.spare.begin(), m.spare.end(), true) == m.spare.end();
-  const bool room = i.max_count == kNone || r.count < i.max_count;
-  for (uint32_t s = 0; room && s < num_names; ++s) {
-    if (!name_may_come(id, i.sorted_to_class[s])) continue;
-    m.names[s / 64] |= uint64_t{1} << (s % 64);
-    m.empty = false;
-  }
-  m.has_names = true;
-  return m;
 }
 
 size_t Containers::memory_bytes() const {

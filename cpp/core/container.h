@@ -23,7 +23,6 @@ using RegisterId = uint32_t;
 using TextId = uint32_t;  // a key as it stands in the document, or a prefix of one
 
 // Whether a bit of [low, high) is set.
-bool any_bit(const std::vector<uint64_t>& bits, uint32_t low, uint32_t high);
 
 // Key texts, hash-consed letter by letter.
 class TextPool {
@@ -93,21 +92,18 @@ class Containers {
 
   // ---- keys ----
 
-  // What may be read as a key now: names as bits over the sorted names, and pattern indices.
-  struct Menu {
-    std::vector<uint64_t> names;
+  // Whether one of the sorted names from `low` up to `high` may be read as a key now. In an object of many alternatives each name costs a
+  // search, so that they are asked about one by one, and no more of them than it takes.
+  bool any_name_may_come(RegisterId id, uint32_t low, uint32_t high);
+  // The patterns of which a key may be read now. `spare`, for each of them: whether a key of single-byte tokens may be. A key with another
+  // byte takes none of those away, and may be possible where this is false.
+  struct PatternMenu {
     std::vector<uint32_t> patterns;
-    // For each of `patterns`: whether a key of single-byte tokens may be read. A key with another byte takes none of those away, and
-    // may be possible where this is false.
     std::vector<bool> spare;
-    bool has_names = false;  // whether `names` and `empty` have been found out
-    bool empty = true;       // no name and no pattern that can spare a key
   };
-  const Menu& menu(RegisterId id);
-  // Parts of it: whether anything may come, and the patterns. In an object of many alternatives each name costs a search.
+  const PatternMenu& pattern_menu(RegisterId id) { return menu(id).patterns; }
+  // Whether there is a name or a pattern that can spare a key.
   bool has_menu(RegisterId id);
-  bool any_name_may_come(RegisterId id, uint32_t low, uint32_t high);  // of the sorted names
-  const std::vector<uint32_t>& menu_patterns(RegisterId id) { return pattern_menu(id).patterns; }
   const std::vector<std::string_view>& sorted_names(NodeId node) { return info(node).sorted_names; }
   ClassId sorted_name_class(NodeId node, uint32_t sorted_index) { return info(node).sorted_to_class[sorted_index]; }
   const std::vector<TextId>& used_texts(RegisterId id) const { return used_sets_[registers_[id].used]; }
@@ -150,8 +146,18 @@ class Containers {
     bool counts = false;          // the register has to count
     uint32_t count_stop = kNone;  // counting stops here (no maximum)
     FormulaId formula = FormulaPool::kTrue;
-    // By class, unless the formula is true: the claims that may speak of the way in which an entry is read, and those of its presence.
+    // By class, unless the formula is true: the claims that may speak of the way in which an entry is read, and those of its presence;
+    // all of these; and the claims that count entries of any class.
     std::vector<ClaimBits> speaking, presence;
+    std::vector<std::vector<uint32_t>> claims_of;
+    std::vector<uint32_t> counting;
+  };
+
+  // What may be read as a key in a state: what is known of it so far.
+  struct Menu {
+    PatternMenu patterns;
+    bool has_room = false;               // for one more entry
+    std::vector<uint64_t> asked, names;  // bits over the sorted names: those that were asked about, and those that may come
   };
 
   struct Goal;
@@ -164,13 +170,14 @@ class Containers {
   bool is_open(const Register& r, ClassId cls);
   bool pick_is_live(const Node& n, ClassId cls, const Pick& pick);
   const Pick* find_pick(const Node& n, ClassId cls, const std::vector<uint32_t>& claims);
+  std::vector<FormulaPool::Relevance> relevance(NodeId node, ClassId cls);
   uint32_t next_count(const Info& i, uint32_t count) const;
   Register advance(const Register& r, ClassId cls, const std::vector<uint32_t>& claims);
   bool is_any_open(const Register& r, const Claim& claim);
-  ClaimBits changed_by(const Register& next, FormulaId formula, ClassId cls, const std::vector<uint32_t>& claims);
+  ClaimBits changed_by(const Register& r, const Register& next, ClassId cls, const std::vector<uint32_t>& claims);
   bool order_allows(const Register& r, ClassId cls);
   bool name_may_come(RegisterId id, ClassId cls);
-  Menu& pattern_menu(RegisterId id);
+  Menu& menu(RegisterId id);
   bool is_finite(const Node& n, uint32_t pattern);
   bool can_spare(RegisterId id, uint32_t pattern);
   uint64_t pattern_capacity(const Register& r, uint32_t pattern);

@@ -443,11 +443,10 @@ std::vector<Engine::Expectation> Engine::expectations(ConfigId c) {
     }
     if (f.kind == FrameKind::kObjectOpen || f.kind == FrameKind::kMemberNext || f.kind == FrameKind::kKey ||
         f.kind == FrameKind::kMemberAfter) {
-      const Containers::Menu& menu = containers.menu(f.state);
       const std::vector<std::string_view>& names = containers.sorted_names(e.node);
       uint32_t low = 0;
       uint32_t high = static_cast<uint32_t>(names.size());
-      e.other_names = !menu.patterns.empty();
+      e.other_names = !containers.pattern_menu(f.state).patterns.empty();
       if (f.kind == FrameKind::kKey) {
         const KeyPosition& k = automaton_->key(f.extra);
         low = k.low;
@@ -455,7 +454,7 @@ std::vector<Engine::Expectation> Engine::expectations(ConfigId c) {
         e.other_names = k.patterns != 0;
       }
       for (uint32_t s = low; s < high && e.names.size() < kMaxNames; ++s) {
-        if ((menu.names[s / 64] >> (s % 64)) & 1) e.names.emplace_back(names[s]);
+        if (containers.any_name_may_come(f.state, s, s + 1)) e.names.emplace_back(names[s]);
       }
     }
     switch (f.kind) {

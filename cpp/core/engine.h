@@ -116,7 +116,7 @@ class Engine {
   void add_witness(ConfigId c, uint32_t* mask);
   void note_unknown(ConfigId c, const Trie& trie, uint32_t node);
   void add_scalar_within(ExprId e, uint32_t run, Cost limit, MaskPlan& plan);
-  bool is_name_within(RegisterId reg, FrameId parent, const NameTable::Inside& in, const std::vector<uint64_t>& allowed);
+  bool is_name_within(RegisterId reg, FrameId parent, const NameTable::Inside& in);
   std::shared_ptr<const ScalarDistances> scalar_distances(ExprId e, uint32_t run);
   // engine_keys.cpp
   void add_key(FrameId f, MaskPlan& plan);

@@ -289,11 +289,12 @@ std::shared_ptr<const ScalarDistances> Engine::scalar_distances(ExprId e, uint32
 }
 
 // Whether a token that ends within the names of `in` can still become one of those that is near enough. `parent` waits for the object.
-bool Engine::is_name_within(RegisterId reg, FrameId parent, const NameTable::Inside& in, const std::vector<uint64_t>& allowed) {
+bool Engine::is_name_within(RegisterId reg, FrameId parent, const NameTable::Inside& in) {
   if (limit_ == kNoLimit) return true;
   const Cost outside = distances_->of_frame(parent);
   for (uint32_t s = in.low; s < in.high; ++s) {
-    if (any_bit(allowed, s, s + 1) && plus(distances_->of_name(reg, s, in.depth), outside) <= limit_) return true;
+    if (automaton_->containers().any_name_may_come(reg, s, s + 1) && plus(distances_->of_name(reg, s, in.depth), outside) <= limit_)
+      return true;
   }
   is_narrowed_ = true;
   return false;

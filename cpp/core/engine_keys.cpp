@@ -42,14 +42,13 @@ void Engine::add_names(const Trie& trie, RegisterId reg, const NameRange& range,
   Containers& containers = automaton_->containers();
   const NodeId node = containers[reg].node;
   const std::shared_ptr<const NameTable> table = name_table(trie, node, range, before_quote);
-  const std::vector<uint64_t>& allowed = containers.menu(reg).names;
   for (const NameTable::Inside& in : table->inside) {
-    if (any_bit(allowed, in.low, in.high) && is_name_within(reg, parent, in, allowed)) plan.set(in.token);
+    if (containers.any_name_may_come(reg, in.low, in.high) && is_name_within(reg, parent, in)) plan.set(in.token);
   }
   for (const NameTable::Exit& exit : table->exits) {
     const uint32_t below = trie.first_token(exit.quote + 1);
     if (over_patterns) take_out_tokens(trie, exit.quote, plan);
-    if (!any_bit(allowed, exit.name, exit.name + 1)) continue;
+    if (!containers.any_name_may_come(reg, exit.name, exit.name + 1)) continue;
     const bool goes_on = trie.end(exit.quote) > exit.quote + 1;
     if (!goes_on && limit_ == kNoLimit) {
       for (uint32_t t = trie.first_token(exit.quote); t < below; ++t) plan.set(trie.token(t));

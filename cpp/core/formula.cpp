@@ -76,28 +76,43 @@ FormulaId FormulaPool::join(FormulaNode::Kind kind, std::vector<FormulaId> parts
 FormulaId FormulaPool::all_of(std::vector<FormulaId> parts) { return join(FormulaNode::kAnd, std::move(parts)); }
 FormulaId FormulaPool::any_of(std::vector<FormulaId> parts) { return join(FormulaNode::kOr, std::move(parts)); }
 
-FormulaId FormulaPool::map(FormulaId f, const ClaimBits& changed, const std::function<FormulaId(const Item&)>& rewrite) {
-  mapped_.clear();
+FormulaId FormulaPool::map(FormulaId f, const ClaimBits& changed, const Rewrite& rewrite) {
+  mapped_.resize(items_.size());
+  ++round_;
   return mapped(f, changed, rewrite);
 }
 
-FormulaId FormulaPool::mapped(FormulaId f, const ClaimBits& changed, const std::function<FormulaId(const Item&)>& rewrite) {
+FormulaId FormulaPool::mapped(FormulaId f, const ClaimBits& changed, const Rewrite& rewrite) {
   if (!items_[f].claims.meets(changed)) return f;
-  if (const auto known = mapped_.find(f); known != mapped_.end()) return known->second;
-  FormulaId result = kFalse;
-  if (items_[f].kind == FormulaNode::kClaim) {
-    result = rewrite(Item(items_[f]));  // a copy: the table may grow
-  } else {
-    std::vector<FormulaId> parts = items_[f].parts;
-    for (FormulaId& part : parts) part = mapped(part, changed, rewrite);
-    result = join(items_[f].kind, std::move(parts));
+  if (mapped_[f].round == round_) return mapped_[f].result;
+  const auto remembered = [&](FormulaId result) {
+    mapped_[f] = {round_, result};
+    return result;
+  };
+  const FormulaNode::Kind kind = items_[f].kind;
+  if (kind == FormulaNode::kClaim) return remembered(rewrite(f, items_[f].claim, items_[f].count));
+  const FormulaId absorbing = kind == FormulaNode::kAnd ? kFalse : kTrue;
+  std::vector<FormulaId> parts;  // empty before the first change: most conjunctions that change are false, and need no list
+  for (size_t at = 0; at < items_[f].parts.size(); ++at) {  // the table may grow, and move
+    const FormulaId part = items_[f].parts[at];
+    const FormulaId now = mapped(part, changed, rewrite);
+    if (now == absorbing) return remembered(absorbing);
+    if (now != part && parts.empty()) parts = items_[f].parts;
+    if (!parts.empty()) parts[at] = now;
   }
-  mapped_.emplace(f, result);
-  return result;
+  return remembered(parts.empty() ? f : join(kind, std::move(parts)));
 }
 
-FormulaPool::ClaimSets FormulaPool::project(FormulaId f, const ClaimBits& relevant,
-                                            const std::function<Relevance(const Item&)>& relevance, size_t limit) const {
+// Whether a claim that stands in a conjunction by itself keeps the entry out.
+bool FormulaPool::is_refused(const Item& conjunction, const std::vector<Relevance>& relevance) const {
+  return std::any_of(conjunction.parts.begin(), conjunction.parts.end(), [&](FormulaId part) {
+    const Item& item = items_[part];
+    return item.kind == FormulaNode::kClaim && relevance[item.claim] == Relevance::kNever;
+  });
+}
+
+FormulaPool::ClaimSets FormulaPool::project(FormulaId f, const ClaimBits& relevant, const std::vector<Relevance>& relevance,
+                                            size_t limit) const {
   const Item& item = items_[f];
   if (f != kFalse && !item.claims.meets(relevant)) return {{}};
   const auto unique = [&](ClaimSets& sets) {
@@ -113,13 +128,15 @@ FormulaPool::ClaimSets FormulaPool::project(FormulaId f, const ClaimBits& releva
     case FormulaNode::kTrue:
       return {{}};
     case FormulaNode::kClaim:
-      switch (relevance(item)) {
+      switch (relevance[item.claim]) {
         case Relevance::kNone:
           return {{}};
         case Relevance::kMust:
           return {{item.claim}};
         case Relevance::kMay:
           return {{}, {item.claim}};
+        case Relevance::kNever:
+          return {};
       }
       return {{}};
     case FormulaNode::kOr: {
@@ -132,6 +149,7 @@ FormulaPool::ClaimSets FormulaPool::project(FormulaId f, const ClaimBits& releva
       return result;
     }
     case FormulaNode::kAnd: {
+      if (is_refused(item, relevance)) return {};
       ClaimSets result{{}};
       for (const FormulaId part : item.parts) {
         const ClaimSets sets = project(part, relevant, relevance, limit);

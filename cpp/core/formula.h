@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <unordered_map>
 #include <vector>
 
 #include "grammar.h"
@@ -27,6 +26,7 @@ class ClaimBits {
     for (size_t w = 0; w < words_.size(); ++w) common |= words_[w] & other.words_[w];
     return common != 0;
   }
+  // Also one of those that are alike modulo 256.
   bool may_contain(uint32_t claim) const { return ((words_[claim / 64 % words_.size()] >> (claim % 64)) & 1) != 0; }
 
  private:
@@ -53,24 +53,32 @@ class FormulaPool {
   FormulaId all_of(std::vector<FormulaId> parts);
   FormulaId any_of(std::vector<FormulaId> parts);
 
-  // Rebuilds f with every claim replaced by what `rewrite(item)` returns, which may be another one only for claims in `changed`.
-  FormulaId map(FormulaId f, const ClaimBits& changed, const std::function<FormulaId(const Item&)>& rewrite);
+  // Rebuilds f with every claim replaced by what `rewrite` returns: another one only for claims in `changed`.
+  using Rewrite = std::function<FormulaId(FormulaId f, uint32_t claim, uint32_t count)>;
+  FormulaId map(FormulaId f, const ClaimBits& changed, const Rewrite& rewrite);
 
-  // The claim sets (sorted) that an entry may pick: see "projection" in ir/nodes.py. `relevance(item)` tells what a claim
-  // says of the entry: kNone if it is not in `relevant`. At most `limit` sets; more throws LimitError.
-  enum class Relevance { kNone, kMust, kMay };
+  // The claim sets (sorted) that an entry may pick: see "projection" in ir/nodes.py. `relevance` tells by claim what it says of the
+  // entry: kNone if it is not in `relevant`; kNever if it would have to be picked and can't be. At most `limit` sets; more throws
+  // LimitError.
+  enum class Relevance : uint8_t { kNone, kMust, kMay, kNever };
   using ClaimSets = std::vector<std::vector<uint32_t>>;
-  ClaimSets project(FormulaId f, const ClaimBits& relevant, const std::function<Relevance(const Item&)>& relevance,
-                    size_t limit) const;
+  ClaimSets project(FormulaId f, const ClaimBits& relevant, const std::vector<Relevance>& relevance, size_t limit) const;
 
  private:
   FormulaId intern(Item item);
   FormulaId join(FormulaNode::Kind kind, std::vector<FormulaId> parts);
-  FormulaId mapped(FormulaId f, const ClaimBits& changed, const std::function<FormulaId(const Item&)>& rewrite);
+  FormulaId mapped(FormulaId f, const ClaimBits& changed, const Rewrite& rewrite);
+  bool is_refused(const Item& conjunction, const std::vector<Relevance>& relevance) const;
 
   std::vector<Item> items_;
   HashIndex index_;
-  std::unordered_map<FormulaId, FormulaId> mapped_;  // of one call of `map`: formulas share parts
+  // Formulas share parts: what became of one in the present call of `map`, where its round is the present one.
+  struct Mapped {
+    uint64_t round = 0;
+    FormulaId result = kFalse;
+  };
+  std::vector<Mapped> mapped_;
+  uint64_t round_ = 0;
 };
 
 }  // namespace gd

@@ -72,9 +72,9 @@ def test_states_do_not_grow_with_a_bound(keyword, begin, repeated):
     assert sizes[1] <= sizes[0] * 1.01
 
 
-def test_what_a_mask_takes_is_linear_in_the_branches_of_a_union():
+def test_a_mask_asks_about_no_more_names_of_a_union_than_it_takes():
     sizes = {}
-    for count in (1, 20, 40, 80):
+    for count in (40, 80):
         branches = [
             {"type": "object", "properties": {"a": {"type": "integer"}, f"n{i:03}": {}}, "required": ["a", f"n{i:03}"]}
             for i in range(count)
@@ -82,4 +82,4 @@ def test_what_a_mask_takes_is_linear_in_the_branches_of_a_union():
         matcher = matcher_of({"anyOf": branches})
         fill_and_accept(matcher, b'{"a": 1, "n')
         sizes[count] = matcher._matcher.engine_memory_bytes()
-    assert (sizes[80] - sizes[40]) <= 2.5 * (sizes[40] - sizes[20])
+    assert sizes[80] <= 1.02 * sizes[40]  # of names that begin alike, the first one that may come decides

@@ -137,8 +137,10 @@ def test_a_mask_that_takes_too_long_is_given_up() -> None:
     names = [f"p{i}" for i in range(4_000)]
     schema = {"properties": dict.fromkeys(names, True), "additionalProperties": False, "minProperties": len(names) - 1}
     grammar = gd.compile_json_schema({"type": "object", **schema}, limits=gd.Limits(max_mask_seconds=0.02))
-    matcher = gd.GrammarMatcher(grammar, BYTES)
-    bitmask = gd.allocate_token_bitmask(1, BYTES.size)
+    keys = [f'"{name}":'.encode() for name in names]  # a token each, so that each name is asked about
+    vocabulary = gd.Vocabulary([*BYTES.token_bytes, *keys], stop_token_ids=BYTES.stop_token_ids)
+    matcher = gd.GrammarMatcher(grammar, vocabulary)
+    bitmask = gd.allocate_token_bitmask(1, vocabulary.size)
     assert matcher.accept_bytes(b"{")
     before = bitmask.copy()
     with pytest.raises(gd.SchemaTooComplex) as caught:
