@@ -171,7 +171,7 @@ def loading(tokens: Tokens, repeats: int) -> list[Row]:
         started = process_time()
         vocabulary = vocabulary_of(tokens)
         made = process_time()
-        _core.Vocabulary(vocabulary.token_bytes, vocabulary.stop_token_ids, vocabulary.size)
+        _core.Vocabulary(vocabulary.token_bytes, list(vocabulary.stop_token_ids), vocabulary.size)
         built = process_time()
         vocabulary.content_hash  # noqa: B018
         total.append(made - started)
@@ -226,6 +226,7 @@ def _row(kind: str, size: int) -> tuple[Any, Any, Callable[[], Any]]:
         import torch
     except ImportError:
         return None, None, lambda: None
+    torch.set_num_threads(1)
     ones = torch.ones(1, size, dtype=torch.bfloat16)
     twin = ones.clone()
     return ones, twin, lambda: twin.copy_(ones)

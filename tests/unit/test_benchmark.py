@@ -16,6 +16,8 @@ import grammar_decode as gd
 import limits
 import parts
 import peers
+import scale
+from tokens import Tokens
 from vocabularies import ALL_SINGLE_BYTES
 from walks import as_vocabulary
 
@@ -38,6 +40,15 @@ def test_walks_near_a_limit_are_replayed_near_it_and_far_from_it():
     assert result["note"].startswith("2 schemas")
     cold, again = result["rows"]
     assert cold["positions"] == again["positions"] > 10
+
+
+def test_each_section_of_one_vocabulary_measures_all_that_its_rows_say():
+    some = ALL_SINGLE_BYTES
+    tokens = Tokens("some", "", some.token_bytes, some.stop_token_ids[0], some.size)
+    for rows in (scale.bounds(tokens), scale.branches(tokens), scale.loading(tokens, 1), scale.applying(tokens)):
+        assert rows
+        for row in rows:
+            assert all(value > 0 for key, value in row.items() if key.endswith(("_us", "_ms"))), row
 
 
 def test_a_wrong_mask_is_noticed():
