@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "errors.h"
-
 namespace gd {
 
 Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::shared_ptr<const Vocabulary> vocabulary,
@@ -52,7 +50,8 @@ Matcher::Matcher(const Matcher& other)
       last_(other.last_),
       num_steps_(other.num_steps_),
       limit_(other.limit_),
-      num_tokens_(other.num_tokens_) {
+      num_tokens_(other.num_tokens_),
+      needs_all_(other.needs_all_) {
   if (last_ != nullptr) last_->references.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -85,7 +84,79 @@ void Matcher::check_range(TokenId token) const {
   }
 }
 
+// ---- room for states ------------------------------------------------------------------------------------------------
+
+bool Matcher::is_crowded_out(const LimitError& error) const {
+  return (error.limit == "max_memory_bytes" || error.limit == "max_states") && !needs_all_ && engine_->is_full();
+}
+
+// Throws LimitError where a fresh engine is too small as well, or may need more tokens to the end than are left.
+Matcher Matcher::in_fresh_engine() const {
+  Matcher result(grammar_, engine_->shared_vocabulary(), stop_tokens_, {});
+  const std::vector<const Step*> steps = history();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = *steps[i];
+    const bool ends = i + 1 == steps.size() ? terminated_ : steps[i + 1]->terminated_before;
+    const uint32_t tokens_behind = i + 1 == steps.size() ? num_tokens_ : steps[i + 1]->tokens_before;
+    const std::string_view bytes = step.token == kNone ? std::string_view(*step.text) : vocabulary().text(step.token);
+    const ConfigId next = ends ? result.config_ : result.engine_->advance(result.config_, bytes);
+    result.push(next, ends, tokens_behind - step.tokens_before, step.token, bytes);
+  }
+  result.limit_ = limit_;
+  if (is_limited() && !terminated_) {
+    const std::optional<Cost> most = result.distance_after(0);
+    if (!most.has_value() || result.engine_->distance(result.config_) > *most) {
+      throw LimitError("max_memory_bytes",
+                       "others have filled the automaton of this grammar and vocabulary, and a fresh one may need more "
+                       "tokens to the end than are left");
+    }
+  }
+  return result;
+}
+
+void Matcher::take_place_of(Matcher& other) {
+  std::swap(engine_, other.engine_);
+  std::swap(config_, other.config_);
+  std::swap(terminated_, other.terminated_);
+  std::swap(last_, other.last_);
+  std::swap(num_steps_, other.num_steps_);
+  std::swap(num_tokens_, other.num_tokens_);
+}
+
+// Asks a matcher, by itself where that gets through. By itself a matcher stays in its engine: several threads may ask it.
+template <class Ask>
+auto Matcher::with_room(const Ask& ask) const {
+  try {
+    return ask(*this);
+  } catch (const LimitError& error) {
+    if (!is_crowded_out(error)) throw;
+  }
+  return ask(in_fresh_engine());
+}
+
+// The same for a step, with which it moves.
+template <class Take>
+bool Matcher::step_with_room(const Take& take) {
+  try {
+    return take(*this);
+  } catch (const LimitError& error) {
+    if (!is_crowded_out(error)) throw;
+  }
+  needs_all_ = true;  // unless it turns out that it does not
+  Matcher moved = in_fresh_engine();
+  needs_all_ = false;
+  const bool is_taken = take(moved);
+  take_place_of(moved);
+  return is_taken;
+}
+
+// ---- steps ----------------------------------------------------------------------------------------------------------
+
 bool Matcher::accept_token(TokenId token) {
+  return step_with_room([&](Matcher& self) { return self.take_token(token); });
+}
+
+bool Matcher::take_token(TokenId token) {
   check_range(token);
   if (terminated_) return false;
   if (is_stop(token)) {
@@ -122,11 +193,7 @@ bool Matcher::accept_tokens(const std::vector<TokenId>& tokens) {
   for (const TokenId token : tokens) {
     if (!probe.accept_token(token)) return false;
   }
-  std::swap(config_, probe.config_);
-  std::swap(terminated_, probe.terminated_);
-  std::swap(last_, probe.last_);
-  std::swap(num_steps_, probe.num_steps_);
-  std::swap(num_tokens_, probe.num_tokens_);
+  take_place_of(probe);
   return true;
 }
 
@@ -143,7 +210,7 @@ bool Matcher::accept_bytes(std::string_view bytes, uint32_t num_tokens, size_t* 
     if (num_accepted != nullptr) *num_accepted = 0;
     return false;
   }
-  return go_on(bytes, num_tokens, kNone, num_accepted);
+  return step_with_room([&](Matcher& self) { return self.go_on(bytes, num_tokens, kNone, num_accepted); });
 }
 
 void Matcher::rollback(size_t num_steps) {
@@ -174,19 +241,24 @@ void Matcher::reset() {
   config_ = engine_->start();
   terminated_ = false;
   num_tokens_ = 0;
+  needs_all_ = false;
   if (is_limited()) check_limit();  // of the new engine
 }
 
-std::string Matcher::text() const {
+std::vector<const Matcher::Step*> Matcher::history() const {
   std::vector<const Step*> steps;
   for (const Step* step = last_; step != nullptr; step = step->previous) steps.push_back(step);
+  std::reverse(steps.begin(), steps.end());
+  return steps;
+}
+
+std::string Matcher::text() const {
   std::string result;
-  for (; !steps.empty(); steps.pop_back()) {
-    const Step& step = *steps.back();
-    if (step.token == kNone) {
-      result += *step.text;
-    } else if (vocabulary().is_text(step.token) && !is_stop(step.token)) {
-      result += vocabulary().text(step.token);
+  for (const Step* step : history()) {
+    if (step->token == kNone) {
+      result += *step->text;
+    } else if (vocabulary().is_text(step->token) && !is_stop(step->token)) {
+      result += vocabulary().text(step->token);
     }
   }
   return result;
@@ -195,6 +267,10 @@ std::string Matcher::text() const {
 bool Matcher::is_accepting() const { return terminated_ || engine_->is_accepting(config_); }
 
 void Matcher::fill(uint32_t* mask) const {
+  with_room([&](const Matcher& self) { self.fill_here(mask); });
+}
+
+void Matcher::fill_here(uint32_t* mask) const {
   if (terminated_) {
     std::memset(mask, 0, vocabulary().num_words() * sizeof(uint32_t));
   } else {
@@ -212,7 +288,10 @@ void Matcher::fill(uint32_t* mask) const {
   for (const TokenId token : stop_tokens_) set_token(mask, token);
 }
 
-ByteSet Matcher::allowed_bytes() const { return terminated_ ? ByteSet{} : engine_->allowed_bytes(config_); }
+ByteSet Matcher::allowed_bytes() const {
+  if (terminated_) return {};
+  return with_room([](const Matcher& self) { return self.engine_->allowed_bytes(self.config_); });
+}
 
 std::vector<Engine::Expectation> Matcher::expectations() const {
   return terminated_ ? std::vector<Engine::Expectation>{} : engine_->expectations(config_);

@@ -1,6 +1,9 @@
 // The place of one sequence in its grammar: what the Python GrammarMatcher is.
 //
 // Not thread-safe by itself (one sequence, one matcher); matchers of one engine may run in different threads.
+//
+// Matchers share an engine, and with it the memory of its states. Where others have filled it, a sequence goes on in a fresh one, to which
+// its history is read again: it is refused only for what it needs by itself.
 #pragma once
 
 #include <atomic>
@@ -11,6 +14,7 @@
 #include <vector>
 
 #include "compiled_grammar.h"
+#include "errors.h"
 
 namespace gd {
 
@@ -85,7 +89,17 @@ class Matcher {
   bool is_limited() const { return limit_.max_tokens != kNone; }
   // The distance that may be left behind `num_tokens` more; nullopt if there is no room for them.
   std::optional<Cost> distance_after(uint32_t num_tokens) const;
+  bool take_token(TokenId token);
   bool go_on(std::string_view bytes, uint32_t num_tokens, TokenId token, size_t* num_accepted);
+  void fill_here(uint32_t* mask) const;
+  bool is_crowded_out(const LimitError& error) const;
+  Matcher in_fresh_engine() const;
+  void take_place_of(Matcher& other);
+  std::vector<const Step*> history() const;  // the first step first
+  template <class Ask>
+  auto with_room(const Ask& ask) const;
+  template <class Take>
+  bool step_with_room(const Take& take);
   void check_limit();
   bool is_stop(TokenId token) const;
   void check_range(TokenId token) const;
@@ -100,6 +114,7 @@ class Matcher {
   size_t num_steps_ = 0;
   Limit limit_;
   uint32_t num_tokens_ = 0;
+  bool needs_all_ = false;  // a fresh engine was too small as well
 };
 
 }  // namespace gd

@@ -133,6 +133,40 @@ def test_an_automaton_larger_than_the_limit() -> None:
     assert gd.GrammarMatcher(grammar, BYTES).accept_bytes(b'{"a":1,"b":2}')  # it has an automaton of its own
 
 
+@pytest.mark.parametrize("max_tokens", [None, 5_000])
+def test_a_sequence_that_fills_the_automaton_ends_no_other(max_tokens: int | None) -> None:
+    schema = {"type": "array", "items": {"enum": [1, "ab"]}, "maxItems": 1_000_000}  # a state for each number of items
+    grammar = gd.compile_json_schema(schema, limits=gd.Limits(max_memory_bytes=4 << 20))
+    other = gd.GrammarMatcher(grammar, BYTES, max_tokens=max_tokens)
+    assert other.accept_tokens(list(b"[1,"))
+    greedy = gd.GrammarMatcher(grammar, BYTES)
+    with pytest.raises(gd.SchemaTooComplex) as caught:
+        while True:
+            assert greedy.accept_bytes(b"[" if greedy.num_steps == 0 else b"1,")
+    assert caught.value.limit == "max_memory_bytes"
+
+    calm_grammar = gd.compile_json_schema(schema, cache=None)
+    calm = gd.GrammarMatcher(calm_grammar, BYTES, max_tokens=max_tokens)
+    assert calm.accept_tokens(list(b"[1,"))
+    masks = gd.allocate_token_bitmask(2, BYTES.size)
+    for token in b'"ab",1,' * 28:
+        gd.fill_next_token_bitmasks([other, calm], masks)
+        assert (masks[0] == masks[1]).all()
+        assert other.accept_token(token)
+        assert calm.accept_token(token)
+    twin = other.fork()
+    other.rollback(other.num_steps)
+    assert other.num_steps == 0
+    assert other.accept_bytes(b"[1]")
+    assert other.is_accepting()
+    assert twin.num_steps == 3 + 7 * 28
+    assert twin.accept_bytes(b"1]")
+    with pytest.raises(gd.SchemaTooComplex):  # what it needs is its own
+        greedy.accept_bytes(b"1,")
+    greedy.reset()
+    assert greedy.accept_bytes(b"[1,")
+
+
 def test_a_mask_that_takes_too_long_is_given_up() -> None:
     names = [f"p{i}" for i in range(4_000)]
     schema = {"properties": dict.fromkeys(names, True), "additionalProperties": False, "minProperties": len(names) - 1}
