@@ -23,7 +23,8 @@ using Rows = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::devi
 template <typename Element, typename Apply>
 void for_each_row(const Logits& logits, const Bitmask& bitmask, const std::optional<Rows>& rows, std::size_t num_bits,
                   Apply apply) {
-  if (logits.dtype().bits != 8 * sizeof(Element) || logits.dtype().lanes != 1) throw std::invalid_argument("logits of another width");
+  if (logits.dtype().bits != 8 * sizeof(Element) || logits.dtype().lanes != 1)
+    throw std::invalid_argument("logits of another width");
   const std::size_t num_rows = logits.shape(0);
   // An array without elements has arbitrary strides.
   if (bitmask.size() != 0 && bitmask.shape(1) > 1 && bitmask.stride(1) != 1)
@@ -45,17 +46,26 @@ void for_each_row(const Logits& logits, const Bitmask& bitmask, const std::optio
   }
 }
 
-void apply_f32(const Logits& logits, const Bitmask& bitmask, const std::optional<Rows>& rows, std::size_t num_bits) {
+gd::MaskLoops loops_of(std::uint8_t number) {
+  const auto loops = static_cast<gd::MaskLoops>(number);
+  if (!gd::has_loops(loops)) throw std::invalid_argument("loops that this processor has not");
+  return loops;
+}
+
+void apply_f32(const Logits& logits, const Bitmask& bitmask, const std::optional<Rows>& rows, std::size_t num_bits,
+               std::uint8_t number) {
+  const gd::MaskLoops loops = loops_of(number);
   for_each_row<float>(logits, bitmask, rows, num_bits, [&](float* row, const std::int32_t* mask) {
-    gd::apply_mask_f32(row, logits.shape(1), logits.stride(1), mask, num_bits);
+    gd::apply_mask_f32(row, logits.shape(1), logits.stride(1), mask, num_bits, loops);
   });
 }
 
-void apply_16(const Logits& logits, const Bitmask& bitmask, const std::optional<Rows>& rows, std::size_t num_bits,
-              bool bfloat16) {
+void apply_16(const Logits& logits, const Bitmask& bitmask, const std::optional<Rows>& rows, std::size_t num_bits, bool bfloat16,
+              std::uint8_t number) {
+  const gd::MaskLoops loops = loops_of(number);
   const std::uint16_t fill = bfloat16 ? gd::kNegativeInfinityBF16 : gd::kNegativeInfinityF16;
   for_each_row<std::uint16_t>(logits, bitmask, rows, num_bits, [&](std::uint16_t* row, const std::int32_t* mask) {
-    gd::apply_mask_16(row, logits.shape(1), logits.stride(1), mask, num_bits, fill);
+    gd::apply_mask_16(row, logits.shape(1), logits.stride(1), mask, num_bits, fill, loops);
   });
 }
 
@@ -64,7 +74,12 @@ void apply_16(const Logits& logits, const Bitmask& bitmask, const std::optional<
 void bind_bitmask(nb::module_& m) {
   using nb::literals::operator""_a;
   m.def("apply_token_bitmask_inplace_f32", &apply_f32, "logits"_a.noconvert(), "bitmask"_a.noconvert(), "rows"_a.noconvert().none(),
-        "num_bits"_a, "Set logits[r, i] to -inf where bit i of bitmask[r] is 0, and for every i >= num_bits.");
+        "num_bits"_a, "loops"_a = 0,
+        "Set logits[r, i] to -inf where bit i of bitmask[r] is 0, and for every i >= num_bits. For tests: loops by bits (1), AVX2, "
+        "AVX-512.");
+  m.def(
+      "has_mask_loops", [](std::uint8_t number) { return gd::has_loops(static_cast<gd::MaskLoops>(number)); }, "loops"_a,
+      "Whether this processor has them.");
   m.def("apply_token_bitmask_inplace_16", &apply_16, "logits"_a.noconvert(), "bitmask"_a.noconvert(), "rows"_a.noconvert().none(),
-        "num_bits"_a, "bfloat16"_a, "The same on float16 or bfloat16, or on their bit patterns as uint16.");
+        "num_bits"_a, "bfloat16"_a, "loops"_a = 0, "The same on float16 or bfloat16, or on their bit patterns as uint16.");
 }

@@ -5,10 +5,10 @@
 #include <limits>
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#define GD_AVX2_DISPATCH 1
+#define GD_X86_DISPATCH 1
 #include <immintrin.h>
 #else
-#define GD_AVX2_DISPATCH 0
+#define GD_X86_DISPATCH 0
 #endif
 
 namespace gd {
@@ -34,7 +34,7 @@ void apply_words_by_bits(Element* logits, const std::int32_t* mask, std::size_t 
   }
 }
 
-#if GD_AVX2_DISPATCH
+#if GD_X86_DISPATCH
 // Whole loops for each kind of processor, because a function for other processors can't be inlined. A word is spread over the lanes
 // and they are blended, with a load and a store: masked stores are microcoded on AMD, and a branch that asks how many bits are set is
 // mostly guessed wrong.
@@ -92,12 +92,14 @@ void apply_words_by_bits(Element* logits, const std::int32_t* mask, std::size_t 
 #endif
 
 template <typename Element>
-void apply_words(Element* logits, const std::int32_t* mask, std::size_t num_words, Element negative_infinity) {
-#if GD_AVX2_DISPATCH
-  static const bool has_avx512 = __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0;
-  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
-  if (has_avx512) return apply_words_avx512(logits, mask, num_words, negative_infinity);
-  if (has_avx2) return apply_words_avx2(logits, mask, num_words, negative_infinity);
+void apply_words(Element* logits, const std::int32_t* mask, std::size_t num_words, Element negative_infinity, MaskLoops loops) {
+#if GD_X86_DISPATCH
+  static const MaskLoops fastest = has_loops(MaskLoops::kAvx512) ? MaskLoops::kAvx512
+                                   : has_loops(MaskLoops::kAvx2) ? MaskLoops::kAvx2
+                                                                 : MaskLoops::kByBits;
+  if (loops == MaskLoops::kFastest) loops = fastest;
+  if (loops == MaskLoops::kAvx512) return apply_words_avx512(logits, mask, num_words, negative_infinity);
+  if (loops == MaskLoops::kAvx2) return apply_words_avx2(logits, mask, num_words, negative_infinity);
 #endif
   apply_words_by_bits(logits, mask, num_words, negative_infinity);
 }
@@ -105,9 +107,9 @@ void apply_words(Element* logits, const std::int32_t* mask, std::size_t num_word
 // A contiguous row; `num_covered` columns are decided by the mask, the rest are forbidden.
 template <typename Element>
 void apply_contiguous(Element* logits, std::size_t num_columns, const std::int32_t* mask, std::size_t num_covered,
-                      Element negative_infinity) {
+                      Element negative_infinity, MaskLoops loops) {
   const std::size_t num_words = num_covered / kWordBits;
-  apply_words(logits, mask, num_words, negative_infinity);
+  apply_words(logits, mask, num_words, negative_infinity, loops);
   if (const std::size_t rest = num_covered % kWordBits; rest != 0) {
     const std::uint32_t inside = (std::uint32_t{1} << rest) - 1;
     clear_columns(logits + num_words * kWordBits, ~static_cast<std::uint32_t>(mask[num_words]) & inside, negative_infinity);
@@ -127,18 +129,27 @@ void apply_strided(Element* logits, std::size_t num_columns, std::ptrdiff_t stri
 
 }  // namespace
 
-void apply_mask_f32(float* logits, std::size_t num_columns, std::ptrdiff_t stride, const std::int32_t* mask, std::size_t num_bits) {
+bool has_loops(MaskLoops loops) {
+#if GD_X86_DISPATCH
+  if (loops == MaskLoops::kAvx512) return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0;
+  if (loops == MaskLoops::kAvx2) return __builtin_cpu_supports("avx2") != 0;
+#endif
+  return loops == MaskLoops::kFastest || loops == MaskLoops::kByBits;
+}
+
+void apply_mask_f32(float* logits, std::size_t num_columns, std::ptrdiff_t stride, const std::int32_t* mask, std::size_t num_bits,
+                    MaskLoops loops) {
   const std::size_t num_covered = std::min(num_bits, num_columns);
   constexpr float negative_infinity = -std::numeric_limits<float>::infinity();
   if (stride != 1) return apply_strided(logits, num_columns, stride, mask, num_covered, negative_infinity);
-  apply_contiguous(logits, num_columns, mask, num_covered, negative_infinity);
+  apply_contiguous(logits, num_columns, mask, num_covered, negative_infinity, loops);
 }
 
 void apply_mask_16(std::uint16_t* logits, std::size_t num_columns, std::ptrdiff_t stride, const std::int32_t* mask,
-                   std::size_t num_bits, std::uint16_t negative_infinity) {
+                   std::size_t num_bits, std::uint16_t negative_infinity, MaskLoops loops) {
   const std::size_t num_covered = std::min(num_bits, num_columns);
   if (stride != 1) return apply_strided(logits, num_columns, stride, mask, num_covered, negative_infinity);
-  apply_contiguous(logits, num_columns, mask, num_covered, negative_infinity);
+  apply_contiguous(logits, num_columns, mask, num_covered, negative_infinity, loops);
 }
 
 }  // namespace gd

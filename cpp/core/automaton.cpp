@@ -206,7 +206,10 @@ uint32_t Automaton::intern_patterns(std::vector<std::pair<uint32_t, ExprId>> lis
   const uint32_t next = static_cast<uint32_t>(pattern_lists_.size());
   make_room(pattern_lists_);
   const uint32_t id = pattern_list_index_.find_or_add(hash, next, [&](uint32_t other) { return pattern_lists_[other] == list; });
-  if (id == next) pattern_lists_.push_back(std::move(list));
+  if (id == next) {
+    pattern_list_bytes_ += sizeof(list) + list.capacity() * sizeof(list[0]);
+    pattern_lists_.push_back(std::move(list));
+  }
   return id;
 }
 
@@ -527,7 +530,7 @@ void Automaton::step_frame(const Frame& f, uint8_t byte, bool for_mask, std::vec
     case FrameKind::kMemberAfter:
       if (continue_run(f, {}, byte, out, tail_complete)) return;
       if (byte == static_cast<uint8_t>(grammar_.item_separator[0])) {
-        if (containers_.has_menu(f.state)) push(out, FrameKind::kMemberNext, 0, f.state, 0, f.parent);
+        if (containers_.any_key_may_come(f.state)) push(out, FrameKind::kMemberNext, 0, f.state, 0, f.parent);
       } else if (byte == '}' && containers_.can_close(f.state)) {
         resume_into(f.parent, out);
       }
@@ -561,7 +564,7 @@ void Automaton::step_frame(const Frame& f, uint8_t byte, bool for_mask, std::vec
 // ---- keys -----------------------------------------------------------------------------------------------------------
 
 KeyId Automaton::first_key(RegisterId reg) {
-  if (!containers_.has_menu(reg)) return kNone;
+  if (!containers_.any_key_may_come(reg)) return kNone;
   const Node& n = containers_.node(reg);
   KeyPosition k;
   k.high = static_cast<uint32_t>(n.names.size());
@@ -751,7 +754,7 @@ ConfigId Automaton::closed_key(RegisterId reg, uint32_t pattern, FrameId parent)
 
 size_t Automaton::memory_bytes() const {
   return expressions_.memory_bytes() + containers_.memory_bytes() + row_bytes_ + frames_.capacity() * sizeof(Frame) +
-         frame_index_.memory_bytes() + keys_.capacity() * sizeof(KeyPosition) + key_index_.memory_bytes() +
+         frame_index_.memory_bytes() + keys_.capacity() * sizeof(KeyPosition) + key_index_.memory_bytes() + pattern_list_bytes_ +
          threads_.capacity() * sizeof(FrameId) + configs_.capacity() * sizeof(Config) + config_index_.memory_bytes() +
          values_.memory_bytes() + uniqueness_.memory_bytes();
 }

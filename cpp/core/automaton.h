@@ -215,6 +215,7 @@ class Automaton {
   std::vector<KeyPosition> keys_;
   HashIndex key_index_;
   std::vector<std::vector<std::pair<uint32_t, ExprId>>> pattern_lists_;
+  size_t pattern_list_bytes_ = 0;
   HashIndex pattern_list_index_;
   std::vector<FrameId> threads_;
   Chunked<Config> configs_;

@@ -35,15 +35,16 @@ std::shared_ptr<Engine> CompiledGrammar::engine(const std::shared_ptr<const Voca
     if (!(*found)->is_full()) return *found;
     engines_.erase(found);  // its matchers keep it; new sequences begin afresh
   }
-  std::unique_ptr<Automaton> automaton;
-  if (spare_ != nullptr && vocabulary->alphabet() == ByteSet::all()) {
-    automaton = std::move(spare_);
-  } else {
-    automaton = std::make_unique<Automaton>(*grammar_, vocabulary->alphabet(), limits_, limits_.max_compile_seconds);
-  }
+  const bool has_spare = spare_ != nullptr && vocabulary->alphabet() == ByteSet::all();
+  const auto made = has_spare ? std::make_shared<Engine>(grammar_, vocabulary, std::move(spare_)) : engine_of_its_own(vocabulary);
   if (engines_.size() == kMaxEngines) engines_.erase(engines_.begin());
-  engines_.push_back(std::make_shared<Engine>(grammar_, vocabulary, std::move(automaton)));
-  return engines_.back();
+  engines_.push_back(made);
+  return made;
+}
+
+std::shared_ptr<Engine> CompiledGrammar::engine_of_its_own(const std::shared_ptr<const Vocabulary>& vocabulary) const {
+  auto automaton = std::make_unique<Automaton>(*grammar_, vocabulary->alphabet(), limits_, limits_.max_compile_seconds);
+  return std::make_shared<Engine>(grammar_, vocabulary, std::move(automaton));
 }
 
 }  // namespace gd

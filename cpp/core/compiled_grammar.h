@@ -21,6 +21,8 @@ class CompiledGrammar {
   size_t memory_bytes();
   // The engine for this vocabulary: made on first use, and again once it has grown too large. Throws UnsatisfiableError, LimitError.
   std::shared_ptr<Engine> engine(const std::shared_ptr<const Vocabulary>& vocabulary);
+  // One that is given to nobody else.
+  std::shared_ptr<Engine> engine_of_its_own(const std::shared_ptr<const Vocabulary>& vocabulary) const;
 
  private:
   static constexpr size_t kMaxEngines = 8;  // vocabularies of one process; the oldest engine is dropped

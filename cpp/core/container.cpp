@@ -8,6 +8,9 @@ namespace gd {
 
 namespace {
 
+constexpr size_t kOfEntry = 64;  // a node of a hash table
+
+// Whether a bit of [low, high) is set.
 bool any_bit(const std::vector<uint64_t>& bits, uint32_t low, uint32_t high) {
   if (low >= high) return false;
   const uint32_t first = low / 64;
@@ -342,6 +345,12 @@ ClaimBits Containers::changed_by(const Register& r, const Register& next, ClassI
   return changed;
 }
 
+// For one more entry.
+bool Containers::has_room(const Register& r) {
+  const Info& i = info(r.node);
+  return i.max_count == kNone || r.count < i.max_count;
+}
+
 bool Containers::order_allows(const Register& r, ClassId cls) {
   const Node& n = grammar_.nodes[r.node];
   const Info& i = info(r.node);
@@ -427,6 +436,7 @@ size_t Containers::num_used_by_both(RegisterId id, RegisterId other) const {
 
 void Containers::forget() {
   entries_.clear();
+  entry_bytes_ = 0;
   for (std::unique_ptr<Menu>& menu : menus_) menu.reset();
   std::fill(satisfiable_.begin(), satisfiable_.end(), uint8_t{0});
 }
@@ -444,7 +454,7 @@ const std::vector<Containers::Entry>& Containers::entries(RegisterId id, ClassId
   const Register r = registers_[id];
   const Node& n = grammar_.nodes[r.node];
   const Info& i = info(r.node);
-  if ((i.max_count == kNone || r.count < i.max_count) && (n.kind == Node::kElements || order_allows(r, cls))) {
+  if (has_room(r) && (n.kind == Node::kElements || order_allows(r, cls))) {
     FormulaPool::ClaimSets sets{{}};
     if (r.formula != FormulaPool::kTrue) {
       expressions_.work().tick(n.claims.size());
@@ -460,7 +470,9 @@ const std::vector<Containers::Entry>& Containers::entries(RegisterId id, ClassId
       if (satisfiable(next_id)) result.push_back({next_id, pick->node});
     }
   }
-  return entries_.emplace(key, std::move(result)).first->second;
+  const auto& kept = entries_.emplace(key, std::move(result)).first->second;
+  entry_bytes_ += kOfEntry + kept.capacity() * sizeof(Entry);
+  return kept;
 }
 
 uint32_t Containers::add_used(uint32_t set, TextId text) {
@@ -493,7 +505,7 @@ bool Containers::name_may_come(RegisterId id, ClassId cls) {
   return !info(r.node).counts || satisfiable(advance(r, cls, nothing));
 }
 
-bool Containers::has_menu(RegisterId id) {
+bool Containers::any_key_may_come(RegisterId id) {
   const std::vector<bool>& spare = pattern_menu(id).spare;
   if (std::find(spare.begin(), spare.end(), true) != spare.end()) return true;
   return any_name_may_come(id, 0, static_cast<uint32_t>(node(id).names.size()));
@@ -504,44 +516,40 @@ bool Containers::any_name_may_come(RegisterId id, uint32_t low, uint32_t high) {
   if (!m.has_room) return false;
   if (any_bit(m.names, low, high)) return true;
   for (uint32_t s = low; s < high; ++s) {
-    const uint32_t word = s / 64;
+    uint64_t& asked = m.asked[s / 64];
     const uint64_t bit = uint64_t{1} << (s % 64);
-    if (m.asked[word] == ~uint64_t{0}) {
-      s |= 63;
-    } else if ((m.asked[word] & bit) == 0) {
-      const bool may_come = name_may_come(id, info(registers_[id].node).sorted_to_class[s]);
-      m.asked[word] |= bit;
-      if (!may_come) continue;
-      m.names[word] |= bit;
-      return true;
-    }
+    if ((asked & bit) != 0) continue;
+    const bool may_come = name_may_come(id, info(registers_[id].node).sorted_to_class[s]);
+    asked |= bit;
+    if (!may_come) continue;
+    m.names[s / 64] |= bit;
+    return true;
   }
   return false;
 }
 
 Containers::Menu& Containers::menu(RegisterId id) {
   if (menus_[id] != nullptr) return *menus_[id];
-  auto menu = std::make_unique<Menu>();
+  auto made = std::make_unique<Menu>();
   const Register r = registers_[id];
   const Node& n = grammar_.nodes[r.node];
-  const Info& i = info(r.node);
   const uint32_t num_names = static_cast<uint32_t>(n.names.size());
-  menu->has_room = i.max_count == kNone || r.count < i.max_count;
-  menu->asked.assign((num_names + 63) / 64, 0);
-  menu->names.assign((num_names + 63) / 64, 0);
-  for (uint32_t p = 0; menu->has_room && p < n.patterns.size(); ++p) {
+  made->has_room = has_room(r);
+  made->asked.assign((num_names + 63) / 64, 0);
+  made->names.assign((num_names + 63) / 64, 0);
+  for (uint32_t p = 0; made->has_room && p < n.patterns.size(); ++p) {
     if (entries(id, num_names + p).empty() || pattern_capacity(r, p) == 0) continue;
-    menu->patterns.patterns.push_back(p);
-    menu->patterns.spare.push_back(can_spare(id, p));
+    made->patterns.patterns.push_back(p);
+    made->patterns.spare.push_back(can_spare(id, p));
   }
-  menu_bytes_ += sizeof(Menu) + (menu->asked.size() + menu->names.size()) * 8 + menu->patterns.patterns.capacity() * 4;
-  menus_[id] = std::move(menu);
+  menu_bytes_ += sizeof(Menu) + (made->asked.size() + made->names.size()) * 8 + made->patterns.patterns.capacity() * 4;
+  menus_[id] = std::move(made);
   return *menus_[id];
 }
 
 size_t Containers::memory_bytes() const {
-  return registers_.size() * (sizeof(Register) + 32) + register_index_.memory_bytes() + entries_.size() * 96 + used_bytes_ +
-         menu_bytes_ + seen_sets_.size() * 48 + texts_.memory_bytes();
+  return registers_.size() * (sizeof(Register) + 32) + register_index_.memory_bytes() + entry_bytes_ + used_bytes_ + menu_bytes_ +
+         seen_sets_.size() * 48 + texts_.memory_bytes() + formulas_.memory_bytes();
 }
 
 }  // namespace gd

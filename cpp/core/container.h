@@ -22,8 +22,6 @@ namespace gd {
 using RegisterId = uint32_t;
 using TextId = uint32_t;  // a key as it stands in the document, or a prefix of one
 
-// Whether a bit of [low, high) is set.
-
 // Key texts, hash-consed letter by letter.
 class TextPool {
  public:
@@ -103,7 +101,7 @@ class Containers {
   };
   const PatternMenu& pattern_menu(RegisterId id) { return menu(id).patterns; }
   // Whether there is a name or a pattern that can spare a key.
-  bool has_menu(RegisterId id);
+  bool any_key_may_come(RegisterId id);
   const std::vector<std::string_view>& sorted_names(NodeId node) { return info(node).sorted_names; }
   ClassId sorted_name_class(NodeId node, uint32_t sorted_index) { return info(node).sorted_to_class[sorted_index]; }
   const std::vector<TextId>& used_texts(RegisterId id) const { return used_sets_[registers_[id].used]; }
@@ -175,6 +173,7 @@ class Containers {
   Register advance(const Register& r, ClassId cls, const std::vector<uint32_t>& claims);
   bool is_any_open(const Register& r, const Claim& claim);
   ClaimBits changed_by(const Register& r, const Register& next, ClassId cls, const std::vector<uint32_t>& claims);
+  bool has_room(const Register& r);
   bool order_allows(const Register& r, ClassId cls);
   bool name_may_come(RegisterId id, ClassId cls);
   Menu& menu(RegisterId id);
@@ -215,6 +214,7 @@ class Containers {
   std::unordered_map<uint64_t, std::vector<Entry>> entries_;
   std::vector<std::unique_ptr<Menu>> menus_;
   size_t menu_bytes_ = 0;
+  size_t entry_bytes_ = 0;
   size_t used_bytes_ = 0;
 };
 

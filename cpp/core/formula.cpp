@@ -27,8 +27,13 @@ FormulaId FormulaPool::intern(Item item) {
   if (id != next) return id;
   if (item.kind == FormulaNode::kClaim) item.claims.insert(item.claim);
   for (const FormulaId part : item.parts) item.claims.insert(items_[part].claims);
+  part_bytes_ += item.parts.capacity() * sizeof(FormulaId);
   items_.push_back(std::move(item));
   return id;
+}
+
+size_t FormulaPool::memory_bytes() const {
+  return items_.capacity() * sizeof(Item) + part_bytes_ + index_.memory_bytes() + mapped_.capacity() * sizeof(Mapped);
 }
 
 FormulaId FormulaPool::claim(uint32_t index, uint32_t count) {
@@ -76,7 +81,7 @@ FormulaId FormulaPool::join(FormulaNode::Kind kind, std::vector<FormulaId> parts
 FormulaId FormulaPool::all_of(std::vector<FormulaId> parts) { return join(FormulaNode::kAnd, std::move(parts)); }
 FormulaId FormulaPool::any_of(std::vector<FormulaId> parts) { return join(FormulaNode::kOr, std::move(parts)); }
 
-FormulaId FormulaPool::map(FormulaId f, const ClaimBits& changed, const Rewrite& rewrite) {
+FormulaId FormulaPool::map(FormulaId f, ClaimBits changed, const Rewrite& rewrite) {
   mapped_.resize(items_.size());
   ++round_;
   return mapped(f, changed, rewrite);

@@ -55,7 +55,7 @@ class FormulaPool {
 
   // Rebuilds f with every claim replaced by what `rewrite` returns: another one only for claims in `changed`.
   using Rewrite = std::function<FormulaId(FormulaId f, uint32_t claim, uint32_t count)>;
-  FormulaId map(FormulaId f, const ClaimBits& changed, const Rewrite& rewrite);
+  FormulaId map(FormulaId f, ClaimBits changed, const Rewrite& rewrite);
 
   // The claim sets (sorted) that an entry may pick: see "projection" in ir/nodes.py. `relevance` tells by claim what it says of the
   // entry: kNone if it is not in `relevant`; kNever if it would have to be picked and can't be. At most `limit` sets; more throws
@@ -64,6 +64,8 @@ class FormulaPool {
   using ClaimSets = std::vector<std::vector<uint32_t>>;
   ClaimSets project(FormulaId f, const ClaimBits& relevant, const std::vector<Relevance>& relevance, size_t limit) const;
 
+  size_t memory_bytes() const;  // O(1)
+
  private:
   FormulaId intern(Item item);
   FormulaId join(FormulaNode::Kind kind, std::vector<FormulaId> parts);
@@ -71,6 +73,7 @@ class FormulaPool {
   bool is_refused(const Item& conjunction, const std::vector<Relevance>& relevance) const;
 
   std::vector<Item> items_;
+  size_t part_bytes_ = 0;
   HashIndex index_;
   // Formulas share parts: what became of one in the present call of `map`, where its round is the present one.
   struct Mapped {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "errors.h"
+
 namespace gd {
 
 Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::shared_ptr<const Vocabulary> vocabulary,
@@ -37,10 +39,6 @@ std::optional<Cost> Matcher::distance_after(uint32_t num_tokens) const {
   return left - needed;
 }
 
-std::string Matcher::shortest_completion(size_t max_bytes) const {
-  return terminated_ ? std::string() : engine_->shortest_completion(config_, max_bytes);
-}
-
 Matcher::Matcher(const Matcher& other)
     : grammar_(other.grammar_),
       engine_(other.engine_),
@@ -50,8 +48,7 @@ Matcher::Matcher(const Matcher& other)
       last_(other.last_),
       num_steps_(other.num_steps_),
       limit_(other.limit_),
-      num_tokens_(other.num_tokens_),
-      needs_all_(other.needs_all_) {
+      num_tokens_(other.num_tokens_) {
   if (last_ != nullptr) last_->references.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -86,13 +83,19 @@ void Matcher::check_range(TokenId token) const {
 
 // ---- room for states ------------------------------------------------------------------------------------------------
 
-bool Matcher::is_crowded_out(const LimitError& error) const {
-  return (error.limit == "max_memory_bytes" || error.limit == "max_states") && !needs_all_ && engine_->is_full();
-}
+namespace {
 
-// Throws LimitError where a fresh engine is too small as well, or may need more tokens to the end than are left.
-Matcher Matcher::in_fresh_engine() const {
-  Matcher result(grammar_, engine_->shared_vocabulary(), stop_tokens_, {});
+bool is_for_room(const LimitError& error) { return error.limit == "max_memory_bytes" || error.limit == "max_states"; }
+
+}  // namespace
+
+// At the beginning of a document, with no limit.
+Matcher::Matcher(const Matcher& like, std::shared_ptr<Engine> engine)
+    : grammar_(like.grammar_), engine_(std::move(engine)), stop_tokens_(like.stop_tokens_), config_(engine_->start()) {}
+
+// This sequence in another engine. Throws LimitError where that is too small as well, or may need more tokens to the end than are left.
+Matcher Matcher::read_again(std::shared_ptr<Engine> engine) const {
+  Matcher result(*this, std::move(engine));
   const std::vector<const Step*> steps = history();
   for (size_t i = 0; i < steps.size(); ++i) {
     const Step& step = *steps[i];
@@ -114,6 +117,45 @@ Matcher Matcher::in_fresh_engine() const {
   return result;
 }
 
+// The answer of the matcher or, where there is no room for more states, of its like in another engine: the one that new sequences begin
+// with, then one that nobody else has.
+template <class Ask>
+auto Matcher::with_room(const Ask& ask) const {
+  try {
+    return ask(*this);
+  } catch (const LimitError& error) {
+    if (!is_for_room(error) || !engine_->is_full()) throw;
+  }
+  return ask_like(ask);
+}
+
+template <class Ask>
+auto Matcher::ask_like(const Ask& ask) const {
+  try {
+    Matcher moved = read_again(grammar_->engine(engine_->shared_vocabulary()));
+    return ask(moved);
+  } catch (const LimitError& error) {
+    if (!is_for_room(error)) throw;
+  }
+  Matcher moved = read_again(grammar_->engine_of_its_own(engine_->shared_vocabulary()));
+  return ask(moved);
+}
+
+// A step, with which the matcher moves to the other engine.
+template <class Take>
+bool Matcher::step_with_room(const Take& take) {
+  try {
+    return take(*this);
+  } catch (const LimitError& error) {
+    if (!is_for_room(error) || !engine_->is_full()) throw;
+  }
+  return ask_like([&](Matcher& moved) {
+    const bool is_taken = take(moved);
+    take_place_of(moved);
+    return is_taken;
+  });
+}
+
 void Matcher::take_place_of(Matcher& other) {
   std::swap(engine_, other.engine_);
   std::swap(config_, other.config_);
@@ -121,33 +163,6 @@ void Matcher::take_place_of(Matcher& other) {
   std::swap(last_, other.last_);
   std::swap(num_steps_, other.num_steps_);
   std::swap(num_tokens_, other.num_tokens_);
-}
-
-// Asks a matcher, by itself where that gets through. By itself a matcher stays in its engine: several threads may ask it.
-template <class Ask>
-auto Matcher::with_room(const Ask& ask) const {
-  try {
-    return ask(*this);
-  } catch (const LimitError& error) {
-    if (!is_crowded_out(error)) throw;
-  }
-  return ask(in_fresh_engine());
-}
-
-// The same for a step, with which it moves.
-template <class Take>
-bool Matcher::step_with_room(const Take& take) {
-  try {
-    return take(*this);
-  } catch (const LimitError& error) {
-    if (!is_crowded_out(error)) throw;
-  }
-  needs_all_ = true;  // unless it turns out that it does not
-  Matcher moved = in_fresh_engine();
-  needs_all_ = false;
-  const bool is_taken = take(moved);
-  take_place_of(moved);
-  return is_taken;
 }
 
 // ---- steps ----------------------------------------------------------------------------------------------------------
@@ -241,7 +256,6 @@ void Matcher::reset() {
   config_ = engine_->start();
   terminated_ = false;
   num_tokens_ = 0;
-  needs_all_ = false;
   if (is_limited()) check_limit();  // of the new engine
 }
 
@@ -294,12 +308,37 @@ ByteSet Matcher::allowed_bytes() const {
 }
 
 std::vector<Engine::Expectation> Matcher::expectations() const {
-  return terminated_ ? std::vector<Engine::Expectation>{} : engine_->expectations(config_);
+  if (terminated_) return {};
+  return with_room([](const Matcher& self) { return self.engine_->expectations(self.config_); });
+}
+
+Cost Matcher::distance() const {
+  if (terminated_) return 0;
+  return with_room([](const Matcher& self) { return self.engine_->distance(self.config_); });
+}
+
+Cost Matcher::byte_distance() const {
+  if (terminated_) return 0;
+  return with_room([](const Matcher& self) { return self.engine_->byte_distance(self.config_); });
+}
+
+std::string Matcher::shortest_completion(size_t max_bytes) const {
+  if (terminated_) return {};
+  return with_room([&](const Matcher& self) { return self.engine_->shortest_completion(self.config_, max_bytes); });
+}
+
+std::string Matcher::forced_bytes(size_t max_bytes) const {
+  if (terminated_) return {};
+  return with_room([&](const Matcher& self) { return self.engine_->forced_bytes(self.config_, max_bytes); });
 }
 
 size_t Matcher::longest_run(const ByteSet& bytes, size_t max_length) const {
-  constexpr size_t kMaxConfigs = 16;  // behind runs of one length; more are not followed, and the answer is `max_length`
   if (terminated_) return 0;
+  return with_room([&](const Matcher& self) { return self.longest_run_here(bytes, max_length); });
+}
+
+size_t Matcher::longest_run_here(const ByteSet& bytes, size_t max_length) const {
+  constexpr size_t kMaxConfigs = 16;  // behind runs of one length; more are not followed, and the answer is `max_length`
   std::vector<ConfigId> behind = {config_};
   for (size_t length = 0; length < max_length; ++length) {
     std::vector<ConfigId> next;

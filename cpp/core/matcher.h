@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "compiled_grammar.h"
-#include "errors.h"
 
 namespace gd {
 
@@ -35,7 +34,7 @@ class Matcher {
   Matcher& operator=(const Matcher&) = delete;
   ~Matcher() { release(); }
 
-  // Each is one step of the history if it succeeds, and changes nothing if it returns false. Throws MatcherError for an id that the
+  // Each adds to the history if it succeeds (a step for each token, or for the bytes), and changes nothing if it returns false. Throws MatcherError for an id that the
   // vocabulary does not have.
   bool accept_token(TokenId token);
   bool accept_tokens(const std::vector<TokenId>& tokens);  // all or nothing
@@ -58,12 +57,10 @@ class Matcher {
   void drop_limit() { limit_ = {}; }
 
   // The way to the end: an upper bound in tokens (without a stop token), the fewest bytes, and a text of about that length.
-  Cost distance() const { return terminated_ ? 0 : engine_->distance(config_); }
-  Cost byte_distance() const { return terminated_ ? 0 : engine_->byte_distance(config_); }
+  Cost distance() const;
+  Cost byte_distance() const;
   std::string shortest_completion(size_t max_bytes) const;
-  std::string forced_bytes(size_t max_bytes) const {
-    return terminated_ ? std::string() : engine_->forced_bytes(config_, max_bytes);
-  }
+  std::string forced_bytes(size_t max_bytes) const;
   std::string text() const;  // all that was accepted, linear in its length
   uint32_t tokens_left() const { return limit_.max_tokens == kNone ? kNone : limit_.max_tokens - num_tokens_; }
   const Vocabulary& vocabulary() const { return engine_->vocabulary(); }
@@ -92,12 +89,15 @@ class Matcher {
   bool take_token(TokenId token);
   bool go_on(std::string_view bytes, uint32_t num_tokens, TokenId token, size_t* num_accepted);
   void fill_here(uint32_t* mask) const;
-  bool is_crowded_out(const LimitError& error) const;
-  Matcher in_fresh_engine() const;
+  size_t longest_run_here(const ByteSet& bytes, size_t max_length) const;
+  Matcher(const Matcher& like, std::shared_ptr<Engine> engine);
+  Matcher read_again(std::shared_ptr<Engine> engine) const;
   void take_place_of(Matcher& other);
   std::vector<const Step*> history() const;  // the first step first
   template <class Ask>
   auto with_room(const Ask& ask) const;
+  template <class Ask>
+  auto ask_like(const Ask& ask) const;
   template <class Take>
   bool step_with_room(const Take& take);
   void check_limit();
@@ -114,7 +114,6 @@ class Matcher {
   size_t num_steps_ = 0;
   Limit limit_;
   uint32_t num_tokens_ = 0;
-  bool needs_all_ = false;  // a fresh engine was too small as well
 };
 
 }  // namespace gd

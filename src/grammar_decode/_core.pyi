@@ -15,15 +15,23 @@ def apply_token_bitmask_inplace_f32(
     bitmask: npt.NDArray[np.int32],
     rows: npt.NDArray[np.int64] | None,
     num_bits: int,
+    loops: int = 0,
 ) -> None:
-    """Set logits[r, i] to -inf where bit i of bitmask[r] is 0, and for every i >= num_bits."""
+    """Set logits[r, i] to -inf where bit i of bitmask[r] is 0, and for every i >= num_bits.
+
+    ``loops``, for tests: the fastest (0), by bits (1), AVX2 (2), AVX-512 (3).
+    """
+
+def has_mask_loops(loops: int) -> bool:
+    """Whether this processor has them."""
 
 def apply_token_bitmask_inplace_16(
-    logits: Any,
+    logits: Any,  # of 16 bits, with DLPack or as its capsule
     bitmask: npt.NDArray[np.int32],
     rows: npt.NDArray[np.int64] | None,
     num_bits: int,
     bfloat16: bool,
+    loops: int = 0,
 ) -> None:
     """The same on float16 or bfloat16, or on their bit patterns as uint16."""
 

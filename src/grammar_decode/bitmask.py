@@ -69,10 +69,7 @@ def apply_token_bitmask_inplace(
     Raises :class:`BitmaskError` on a wrong shape, type or device; nothing has been written then.
     """
     if vocab_size is None and indices is None and _is_plain(logits, bitmask):
-        if logits.dtype == np.float32:
-            _core.apply_token_bitmask_inplace_f32(logits, bitmask, None, bitmask.shape[1] * WORD_BITS)
-        else:
-            _core.apply_token_bitmask_inplace_16(logits, bitmask, None, bitmask.shape[1] * WORD_BITS, False)
+        _apply_by_kernel(logits, bitmask, bitmask.shape[1] * WORD_BITS, None, _kind_of(logits.dtype))
     elif _is_torch(logits):
         _apply_torch(logits, bitmask, vocab_size, indices)
     elif isinstance(logits, np.ndarray):
@@ -106,16 +103,27 @@ def _apply_numpy(
     if not logits.flags.writeable:
         raise BitmaskError("The logits are read-only. Pass a writable array, such as a copy().")
     num_bits, rows = _check_shapes(logits.shape, bitmask.shape, vocab_size, indices)
-    logits = logits if logits.ndim == 2 else logits[None]
-    bitmask = np.ascontiguousarray(bitmask if bitmask.ndim == 2 else bitmask[None])
+    logits, bitmask = _as_rows(logits), np.ascontiguousarray(_as_rows(bitmask))
     itemsize = logits.dtype.itemsize
     if kind == "float64" or not logits.flags.aligned or any(stride % itemsize for stride in logits.strides):
         _apply_by_numpy(logits, bitmask, num_bits, rows)
-    elif kind == "float32":
-        _core.apply_token_bitmask_inplace_f32(logits, bitmask, rows, num_bits)
     else:
-        bits = logits.view(np.uint16) if kind == "bfloat16" else logits  # as numpy, it has no name for them
-        _core.apply_token_bitmask_inplace_16(bits, bitmask, rows, num_bits, kind == "bfloat16")
+        bits = logits.view(np.uint16) if kind == "bfloat16" else logits  # which numpy can't hand on by itself
+        _apply_by_kernel(bits, bitmask, num_bits, rows, kind)
+
+
+def _apply_by_kernel(
+    memory: Any, bitmask: BitmaskArray, num_bits: int, rows: npt.NDArray[np.int64] | None, kind: str
+) -> None:
+    """``memory``: rows of logits of this kind, as anything that speaks DLPack."""
+    if kind == "float32":
+        _core.apply_token_bitmask_inplace_f32(memory, bitmask, rows, num_bits)
+    else:
+        _core.apply_token_bitmask_inplace_16(memory, bitmask, rows, num_bits, kind == "bfloat16")
+
+
+def _as_rows(array: Any) -> Any:
+    return array if array.ndim == 2 else array[None]
 
 
 @functools.lru_cache(maxsize=64)  # numpy makes the name anew each time, which takes longer than a short row
@@ -155,14 +163,13 @@ def _apply_torch(logits: Any, bitmask: Any, vocab_size: int | None, indices: Seq
     if values.dtype == torch.float64:
         _apply_numpy(values.numpy(), array, vocab_size, indices)
         return
+    if logits.is_neg():
+        raise BitmaskError("The logits are a negated view of others. Pass logits.resolve_neg().")
     num_bits, rows = _check_shapes(values.shape, array.shape, vocab_size, indices)
-    values = values if values.ndim == 2 else values[None]
-    array = np.ascontiguousarray(array if array.ndim == 2 else array[None])
-    memory = torch.utils.dlpack.to_dlpack(values)  # a fifth of the time of `numpy()`, which has no bfloat16 either
-    if values.dtype == torch.float32:
-        _core.apply_token_bitmask_inplace_f32(memory, array, rows, num_bits)
-    else:
-        _core.apply_token_bitmask_inplace_16(memory, array, rows, num_bits, values.dtype == torch.bfloat16)
+    # A fifth of the time of `numpy()`, which has no bfloat16 either.
+    memory = torch.utils.dlpack.to_dlpack(_as_rows(values))
+    kind = str(values.dtype).removeprefix("torch.")
+    _apply_by_kernel(memory, np.ascontiguousarray(_as_rows(array)), num_bits, rows, kind)
 
 
 def _apply_on_device(torch: Any, logits: Any, bitmask: Any, vocab_size: int | None, indices: Any) -> None:
@@ -170,9 +177,9 @@ def _apply_on_device(torch: Any, logits: Any, bitmask: Any, vocab_size: int | No
     words = bitmask if _is_torch(bitmask) else torch.from_numpy(_bitmask_as_numpy(bitmask))
     if words.dtype != torch.int32:
         raise BitmaskError(f"The bitmask is {words.dtype}, but must be int32.")
-    num_bits, rows = _check_shapes(tuple(logits.shape), tuple(words.shape), vocab_size, indices)
+    num_bits, rows = _check_shapes(logits.shape, words.shape, vocab_size, indices)
     logits = logits.detach()
-    logits, words = (logits if logits.dim() == 2 else logits[None]), (words if words.dim() == 2 else words[None])
+    logits, words = _as_rows(logits), _as_rows(words)
     num_covered = min(num_bits, logits.shape[1])
     if rows is not None:
         words = words[torch.from_numpy(rows).to(words.device)]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grammar_decode import _core
 from grammar_decode.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
 from grammar_decode.errors import BitmaskError
 
@@ -170,6 +171,22 @@ def test_the_module_does_not_import_torch():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.parametrize("loops", [1, 2, 3], ids=["by bits", "AVX2", "AVX-512"])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_the_loops_of_every_processor_agree(loops, dtype):
+    if not _core.has_mask_loops(loops):
+        pytest.skip("this processor has no such instructions")
+    logits, bitmask = random_case(7, 4, 32 * 40 + 13, 41)
+    bitmask[:, :3], bitmask[:, 5:7] = 0, -1
+    logits = logits.astype(dtype)
+    want = expected(logits, bitmask)
+    if dtype == "float32":
+        _core.apply_token_bitmask_inplace_f32(logits, bitmask, None, bitmask.shape[1] * 32, loops)
+    else:
+        _core.apply_token_bitmask_inplace_16(logits, bitmask, None, bitmask.shape[1] * 32, False, loops)
+    np.testing.assert_array_equal(logits, want)
+
+
 class TestTorch:
     @pytest.fixture(autouse=True)
     def torch(self):
@@ -196,6 +213,14 @@ class TestTorch:
         row = torch.zeros(40, dtype=getattr(torch, dtype))
         apply_token_bitmask_inplace(row, np.array([1, 0], dtype=np.int32))
         assert torch.nonzero(row == 0).flatten().tolist() == [0]
+
+    def test_a_view_that_negates_is_refused_as_it_has_no_memory_of_its_own(self):
+        torch = self.torch
+        negated = torch.ones(1, 40, dtype=torch.complex64).conj().imag
+        assert negated.is_neg()
+        with pytest.raises(BitmaskError, match="resolve_neg"):
+            apply_token_bitmask_inplace(negated, np.zeros((1, 2), np.int32))
+        assert (negated == -0.0).all()
 
     @pytest.mark.parametrize("rows", [None, [2, 0]])
     def test_the_device_path_follows_the_same_rule(self, rows):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import os
 import pickle
 import re
+import sys
 import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -133,38 +136,102 @@ def test_an_automaton_larger_than_the_limit() -> None:
     assert gd.GrammarMatcher(grammar, BYTES).accept_bytes(b'{"a":1,"b":2}')  # it has an automaton of its own
 
 
+COUNTED = {"type": "array", "items": {"enum": [1, "ab"]}, "maxItems": 1_000_000}  # a state for each number of items
+
+
+def repeat(matcher: gd.GrammarMatcher, data: bytes) -> None:
+    while matcher.accept_bytes(data):
+        pass
+
+
+def fill_up(matcher: gd.GrammarMatcher, repeated: bytes) -> None:
+    """Until the automaton has no room left."""
+    with pytest.raises(gd.SchemaTooComplex, match="max_memory_bytes"):
+        repeat(matcher, repeated)
+
+
 @pytest.mark.parametrize("max_tokens", [None, 5_000])
 def test_a_sequence_that_fills_the_automaton_ends_no_other(max_tokens: int | None) -> None:
-    schema = {"type": "array", "items": {"enum": [1, "ab"]}, "maxItems": 1_000_000}  # a state for each number of items
-    grammar = gd.compile_json_schema(schema, limits=gd.Limits(max_memory_bytes=4 << 20))
+    grammar = gd.compile_json_schema(COUNTED, limits=gd.Limits(max_memory_bytes=4 << 20))
     other = gd.GrammarMatcher(grammar, BYTES, max_tokens=max_tokens)
     assert other.accept_tokens(list(b"[1,"))
     greedy = gd.GrammarMatcher(grammar, BYTES)
-    with pytest.raises(gd.SchemaTooComplex) as caught:
-        while True:
-            assert greedy.accept_bytes(b"[" if greedy.num_steps == 0 else b"1,")
-    assert caught.value.limit == "max_memory_bytes"
+    assert greedy.accept_bytes(b"[1,")
+    fill_up(greedy, b"1,")
 
-    calm_grammar = gd.compile_json_schema(schema, cache=None)
-    calm = gd.GrammarMatcher(calm_grammar, BYTES, max_tokens=max_tokens)
+    calm = gd.GrammarMatcher(gd.compile_json_schema(COUNTED, cache=None), BYTES, max_tokens=max_tokens)
     assert calm.accept_tokens(list(b"[1,"))
-    masks = gd.allocate_token_bitmask(2, BYTES.size)
+    masks = gd.allocate_token_bitmask(3, BYTES.size)
     for token in b'"ab",1,' * 28:
-        gd.fill_next_token_bitmasks([other, calm], masks)
+        gd.fill_next_token_bitmasks([other, calm, other], masks, max_threads=2)
         assert (masks[0] == masks[1]).all()
+        assert (masks[2] == masks[1]).all()
+        for ask in ("forced_bytes", "allowed_bytes", "completion_distance", "describe_expected"):
+            assert getattr(other, ask)() == getattr(calm, ask)()
+        assert other.validate_tokens([token, 0]) == calm.validate_tokens([token, 0])
         assert other.accept_token(token)
         assert calm.accept_token(token)
     twin = other.fork()
     other.rollback(other.num_steps)
-    assert other.num_steps == 0
     assert other.accept_bytes(b"[1]")
     assert other.is_accepting()
+    assert other.accept_token(256)
     assert twin.num_steps == 3 + 7 * 28
     assert twin.accept_bytes(b"1]")
-    with pytest.raises(gd.SchemaTooComplex):  # what it needs is its own
+
+
+def test_what_a_sequence_needs_by_itself_is_refused_until_it_goes_back() -> None:
+    grammar = gd.compile_json_schema(COUNTED, limits=gd.Limits(max_memory_bytes=4 << 20))
+    greedy = gd.GrammarMatcher(grammar, BYTES)
+    assert greedy.accept_bytes(b"[1,")
+    fill_up(greedy, b"1,")
+    with pytest.raises(gd.SchemaTooComplex):
         greedy.accept_bytes(b"1,")
+    greedy.rollback(greedy.num_steps - 1)
+    assert greedy.accept_bytes(b'"ab",')
     greedy.reset()
     assert greedy.accept_bytes(b"[1,")
+
+
+def test_sequences_that_crowd_each_other_out_all_end() -> None:
+    """No two of them fit: they move at the same time, to automata that others fill again."""
+    most = 4 << 20
+    schema = {"type": "object", "additionalProperties": {"type": "integer"}}
+    grammar = gd.compile_json_schema(schema, limits=gd.Limits(max_memory_bytes=most))
+    needed: list[int] = []
+
+    def write(grammar: gd.Grammar, number: int) -> None:
+        matcher = gd.GrammarMatcher(grammar, BYTES)
+        assert matcher.accept_bytes(b"{")
+        for i in range(15):
+            assert matcher.accept_bytes(b'"%d%s%d":1,' % (number, b"k" * 1_000, i))
+        assert matcher.accept_bytes(b'"last":1}')
+        assert matcher.is_accepting()
+        needed.append(matcher._matcher.engine_memory_bytes())
+
+    write(gd.compile_json_schema(schema, cache=None), 0)
+    assert most / 2 < needed.pop() < most * 0.9
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda number: write(grammar, number), range(6)))
+    assert len(needed) == 6
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_memory_of_formulas_is_counted() -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    branches = [
+        {"required": [f"n{i}"], "minProperties": 5_000 + i} for i in range(400)
+    ]  # each entry changes all of them
+    matcher = gd.GrammarMatcher(gd.compile_json_schema({"type": "object", "anyOf": branches}), BYTES)
+    assert matcher.accept_bytes(b"{")
+    before, counted_before = resident(), matcher._matcher.engine_memory_bytes()
+    for i in range(300):
+        assert matcher.accept_bytes(b'"k%d":1,' % i)
+    counted = matcher._matcher.engine_memory_bytes() - counted_before
+    assert counted > 20e6
+    assert resident() - before < 2 * counted
 
 
 def test_a_mask_that_takes_too_long_is_given_up() -> None:
