@@ -25,6 +25,7 @@ void for_each_row(const Logits& logits, const Bitmask& bitmask, const std::optio
                   Apply apply) {
   if (logits.dtype().bits != 8 * sizeof(Element) || logits.dtype().lanes != 1)
     throw std::invalid_argument("logits of another width");
+  if (logits.data() == nullptr && logits.size() != 0) throw std::invalid_argument("logits without memory");
   const std::size_t num_rows = logits.shape(0);
   // An array without elements has arbitrary strides.
   if (bitmask.size() != 0 && bitmask.shape(1) > 1 && bitmask.stride(1) != 1)

@@ -50,12 +50,14 @@ Source source_of(Reader& reader, Literal literal, uint32_t type, uint32_t depth)
   if (reading.branches.empty()) return says(reading, type) ? Source{Source::kSaid, literal} : Source{Source::kAnything};
   if (says(reading, type)) throw NotEveryday{};
   std::vector<Source> live;
+  bool is_free = false;  // the other branches are read all the same: one of them may be wrong
   for (const Literal branch : reading.branches) {
     Source found = source_of(reader, branch, type, depth + 1);
     if (found.kind == Source::kNothing) continue;
-    if (found.kind == Source::kAnything && !reading.exactly_one) return found;
+    is_free = is_free || (found.kind == Source::kAnything && !reading.exactly_one);
     live.push_back(std::move(found));
   }
+  if (is_free) return {Source::kAnything};
   if (live.empty()) return {};
   if (live.size() == 1) {
     const Source& only = live[0];

@@ -125,6 +125,7 @@ class Engine {
                  MaskPlan& plan);
   std::shared_ptr<const NameTable> name_table(const Trie& trie, NodeId node, const NameRange& range, bool before_quote);
   bool has_finite_pattern(const KeyPosition& k);
+  bool follows_keys(const KeyPosition& k);
   void take_out_used(const Trie& trie, RegisterId reg, const KeyPosition& k, bool before_quote, MaskPlan& plan);
   // Adds what `make` adds, whose taking out concerns nothing else.
   template <class Make>

@@ -22,6 +22,15 @@ bool Engine::has_finite_pattern(const KeyPosition& k) {
   });
 }
 
+// Whether a key has to be followed as long as it may be a name or a used one: what is left of the document counts, or a token may lead to
+// where a pattern has so few strings left that names and used keys take all of them.
+bool Engine::follows_keys(const KeyPosition& k) {
+  if (limit_ != kNoLimit) return true;
+  const auto patterns = automaton_->key_patterns(k);
+  return !std::all_of(patterns.begin(), patterns.end(),
+                      [&](const auto& entry) { return automaton_->expressions().never_runs_out(entry.second); });
+}
+
 std::shared_ptr<const NameTable> Engine::name_table(const Trie& trie, NodeId node, const NameRange& range, bool before_quote) {
   Hash128 key;
   key.feed(reinterpret_cast<uintptr_t>(&trie));
@@ -95,7 +104,7 @@ bool Engine::add_first_keys(const Frame& place, uint32_t run, MaskPlan& plan) {
     }
     const FrameId key = automaton_->intern({FrameKind::kKey, 0, place.state, first, place.parent});
     for (const Trie* trie : tries(run)) {
-      if (limit_ != kNoLimit) {  // which key it becomes makes a difference to what is left
+      if (follows_keys(k)) {
         const uint32_t opened = trie->first_child('"');
         if (opened == trie->size()) continue;
         set_or_take_out(*trie, opened, is_within(automaton_->config_of(key)), keys);
@@ -131,7 +140,7 @@ void Engine::add_key(FrameId id, MaskPlan& plan) {
       if (!is_endless(std::make_pair(pattern, state))) continue;
       add_table(pool.concat(state, pool.literal_byte('"')), 0, automaton_->closed_key(f.state, pattern, f.parent), keys);
     }
-    if (has_finite_pattern(k) || limit_ != kNoLimit) {
+    if (has_finite_pattern(k) || follows_keys(k)) {
       walk_exact_keys(id, trie, 0, trie.size(), keys);
     } else {
       take_out_used(trie, f.state, k, false, keys);
@@ -150,8 +159,7 @@ void Engine::set_or_take_out(const Trie& trie, uint32_t node, bool is_kept, Mask
   }
 }
 
-// Where a finite pattern is alive, or what is left of the document counts, a key is followed letter by letter as long as it may be a name or a
-// used one. Nodes [begin, end) of the trie are what may come at `id`.
+// A key is followed letter by letter as long as it may be a name or a used one: see `follows_keys`. Nodes [begin, end) of the trie are what may come at `id`.
 void Engine::walk_exact_keys(FrameId id, const Trie& trie, uint32_t begin, uint32_t end, MaskPlan& plan) {
   if (begin == end) return;
   const Frame f = automaton_->frame(id);

@@ -584,6 +584,20 @@ bool ExpressionPool::ends_with(ExprId e, ExprId tail) const {
   return true;
 }
 
+bool ExpressionPool::never_runs_out(ExprId e) const {
+  const Expr& x = exprs_[e];
+  switch (x.kind) {
+    case Kind::kConcat:
+      return never_runs_out(x.b);
+    case Kind::kRepeat:
+      return x.c == kNone;
+    case Kind::kAlternate:
+      return std::all_of(parts(x).begin(), parts(x).end(), [&](ExprId part) { return never_runs_out(part); });
+    default:
+      return e == kEmpty || e == kAny;
+  }
+}
+
 ExpressionPool::CountedRun ExpressionPool::counted_run(ExprId e) {
   CountedRun run;
   std::vector<ExprId> before;

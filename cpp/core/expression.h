@@ -74,6 +74,9 @@ class ExpressionPool {
   static constexpr uint64_t kManyStrings = uint64_t{1} << 31;
   uint64_t num_strings(ExprId e);
 
+  // Whether the form of e shows that every state that can be reached from it, and is live, has endlessly many strings.
+  bool never_runs_out(ExprId e) const;
+
   // ---- lengths (expression_length.cpp) ----
 
   static constexpr uint32_t kEndless = uint32_t{1} << 30;  // also what sums stop at

@@ -163,6 +163,9 @@ def _apply_torch(logits: Any, bitmask: Any, vocab_size: int | None, indices: Seq
     if values.dtype == torch.float64:
         _apply_numpy(values.numpy(), array, vocab_size, indices)
         return
+    # The kernel reads raw memory, so it has to be there and mean what it says: that of fake or negated tensors does not.
+    if type(logits) not in (torch.Tensor, torch.nn.Parameter) or (logits.data_ptr() == 0 and logits.numel() != 0):
+        raise BitmaskError(f"The logits are a {_type_name(logits)} without memory of its own. Pass a plain tensor.")
     if logits.is_neg():
         raise BitmaskError("The logits are a negated view of others. Pass logits.resolve_neg().")
     num_bits, rows = _check_shapes(values.shape, array.shape, vocab_size, indices)
@@ -206,6 +209,8 @@ def _check_shapes(
     num_mask_rows = bitmask[0] if len(bitmask) == 2 else 1
     num_bits = bitmask[-1] * WORD_BITS
     if vocab_size is not None:
+        if not isinstance(vocab_size, (int, np.integer)):
+            raise BitmaskError(f"vocab_size must be an integer, not {_type_name(vocab_size)}.")
         if not 0 < vocab_size <= num_bits:
             raise BitmaskError(f"vocab_size is {vocab_size}, but a row of the bitmask has {num_bits} bits.")
         num_bits = vocab_size
@@ -216,11 +221,18 @@ def _check_shapes(
                 "Make them agree, or pass indices=... to name the rows that both have."
             )
         return num_bits, None
-    rows = np.asarray(indices, dtype=np.int64).reshape(-1)
+    rows = _rows_of(indices)
     num_common = min(num_logit_rows, num_mask_rows)
     if outside := [int(row) for row in rows if not 0 <= row < num_common]:
         raise BitmaskError(f"indices names the row {outside[0]}, but logits and bitmask share {num_common} rows.")
     return num_bits, rows
+
+
+def _rows_of(indices: Sequence[int]) -> npt.NDArray[np.int64]:
+    given = np.asarray(indices).reshape(-1)
+    if given.size and given.dtype.kind not in "iu":
+        raise BitmaskError(f"indices must be numbers of rows, not {given.dtype} ({indices!r:.80}).")
+    return given.astype(np.int64)
 
 
 def _bitmask_as_numpy(bitmask: Any) -> BitmaskArray:

@@ -44,7 +44,9 @@ def test_a_model_that_wants_a_document_writes_it_in_the_same_tokens(
     assert tokens is not None
     model = Writer(as_vocabulary(vocabulary), text_of(vocabulary, tokens))
     plain, forced = (written(model, matcher, forced_text=forced_text) for forced_text in (False, True))
-    assert forced.text == plain.text == text_of(vocabulary, tokens).decode()
+    assert forced.text == plain.text
+    if vocabulary == ALL_SINGLE_BYTES:  # else the longest token may lead to where no token goes on
+        assert plain.text == text_of(vocabulary, tokens).decode()
     assert forced.tokens[:-1] == plain.tokens[:-1]  # the last are stop tokens, and any of them will do
     assert forced.num_model_calls <= plain.num_model_calls
 

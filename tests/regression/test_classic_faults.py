@@ -36,6 +36,30 @@ def permits(matcher: gd.GrammarMatcher, text: bytes) -> bool:
     return permitted
 
 
+@pytest.mark.parametrize(
+    ("schema", "prefix", "token"),
+    [
+        ({"propertyNames": {"maxLength": 7}}, b'{"command":1,"', b"command"),
+        ({"properties": {"command": False}, "propertyNames": {"maxLength": 7}}, b"{", b'"command'),
+        ({"not": {"required": ["command"]}, "propertyNames": {"pattern": "^[a-z]{1,7}$"}}, b'{"', b"command"),
+        ({"patternProperties": {"^(x.*|command)$": {}}, "additionalProperties": False}, b'{"command":1,"', b"command"),
+        ({"propertyNames": {"maxLength": 3}}, b'{"aaa":1,"a', b"aa"),
+    ],
+)
+def test_a_token_that_uses_up_a_pattern_is_none_where_only_a_taken_key_is_left(
+    schema: Any, prefix: bytes, token: bytes
+) -> None:
+    grammar = gd.compile_json_schema({"type": "object", **schema})
+    for extra in ([token], [token, token + b'"', token + b'":1']):
+        vocabulary = gd.Vocabulary([*(bytes([b]) for b in range(256)), *extra, None], stop_token_ids=[256 + len(extra)])
+        matcher = gd.GrammarMatcher(grammar, vocabulary)
+        assert matcher.accept_bytes(prefix)
+        allowed = set(ids_of(mask_of(matcher)))
+        for token_id in range(256 + len(extra)):
+            assert (token_id in allowed) == matcher.fork().accept_token(token_id), token_id
+        assert not allowed & set(range(256, 256 + len(extra)))
+
+
 # ---- objects --------------------------------------------------------------------------------------------------------
 
 REQUIRED = {"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, "required": ["a", "c"]}

@@ -171,6 +171,20 @@ def test_the_module_does_not_import_torch():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.parametrize("indices", [[True, False], [0.5], ["0"], [2**70], [None]])
+def test_indices_are_numbers_of_rows(indices):
+    logits = np.zeros((2, 32), np.float32)
+    with pytest.raises(BitmaskError, match="indices"):
+        apply_token_bitmask_inplace(logits, np.zeros((2, 1), np.int32), indices=indices)
+    assert not logits.any()
+
+
+@pytest.mark.parametrize("vocab_size", [1.5, "a"])
+def test_the_vocabulary_size_is_an_integer(vocab_size):
+    with pytest.raises(BitmaskError, match="vocab_size"):
+        apply_token_bitmask_inplace(np.zeros((1, 32), np.float32), np.zeros((1, 1), np.int32), vocab_size=vocab_size)
+
+
 @pytest.mark.parametrize("loops", [1, 2, 3], ids=["by bits", "AVX2", "AVX-512"])
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_the_loops_of_every_processor_agree(loops, dtype):
@@ -221,6 +235,18 @@ class TestTorch:
         with pytest.raises(BitmaskError, match="resolve_neg"):
             apply_token_bitmask_inplace(negated, np.zeros((1, 2), np.int32))
         assert (negated == -0.0).all()
+
+    def test_tensors_without_memory_of_their_own_are_refused(self):
+        torch = self.torch
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        gone = torch.zeros(1, 64)
+        gone.untyped_storage().resize_(0)
+        with FakeTensorMode():
+            fake = torch.zeros(1, 64)
+        for tensor in (gone, fake, torch._efficientzerotensor(1, 64)):
+            with pytest.raises(BitmaskError, match="memory"):
+                apply_token_bitmask_inplace(tensor, np.zeros((1, 2), np.int32))
 
     @pytest.mark.parametrize("rows", [None, [2, 0]])
     def test_the_device_path_follows_the_same_rule(self, rows):

@@ -82,4 +82,4 @@ def test_a_mask_asks_about_no_more_names_of_a_union_than_it_takes():
         matcher = matcher_of({"anyOf": branches})
         fill_and_accept(matcher, b'{"a": 1, "n')
         sizes[count] = matcher._matcher.engine_memory_bytes()
-    assert sizes[80] <= 1.02 * sizes[40]  # of names that begin alike, the first one that may come decides
+    assert sizes[80] <= 1.15 * sizes[40]  # of names that begin alike, the first one that may come decides
