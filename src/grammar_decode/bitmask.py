@@ -163,7 +163,7 @@ def _apply_torch(logits: Any, bitmask: Any, vocab_size: int | None, indices: Seq
     if values.dtype == torch.float64:
         _apply_numpy(values.numpy(), array, vocab_size, indices)
         return
-    # The kernel reads raw memory, so it has to be there and mean what it says: that of fake or negated tensors does not.
+    # The kernel reads raw memory, so it has to be there and mean what it says; not that of fake or negated tensors.
     if type(logits) not in (torch.Tensor, torch.nn.Parameter) or (logits.data_ptr() == 0 and logits.numel() != 0):
         raise BitmaskError(f"The logits are a {_type_name(logits)} without memory of its own. Pass a plain tensor.")
     if logits.is_neg():
