@@ -102,7 +102,7 @@ class PatternError(GrammarDecodeError):
         self.pattern = pattern
         self.offset = offset
         self.unsupported = unsupported
-        super().__init__(f"{message} at offset {offset} of the pattern {pattern!r}")
+        super().__init__(f"{message} (offset {offset} of the pattern {pattern!r})")
 
 
 class VocabularyError(GrammarDecodeError):

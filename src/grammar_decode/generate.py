@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import operator
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -263,8 +264,9 @@ def generate_stream(
         started = perf_counter()
         ready = None if unconstrained else _compiled(grammar, options, resources, limits)
         compiled = perf_counter() - started
-        judge = judge_of(grammar, resources) if isinstance(grammar, (dict, bool, str)) else None
-        ids = language_model.encode(prompt) if isinstance(prompt, str) else list(prompt)
+        openapi = options is not None and options.openapi
+        judge = judge_of(grammar, resources, openapi=openapi) if isinstance(grammar, (dict, bool, str)) else None
+        ids = language_model.encode(prompt) if isinstance(prompt, str) else _token_ids(prompt)
         room = _room(max_tokens, len(ids), language_model.context_size)
         started = perf_counter()
         matcher = None if ready is None else _matcher(ready, vocabulary, max_tokens, room, closing_budget)
@@ -291,6 +293,16 @@ def generate_stream(
         )
 
     return GenerationStream(run())
+
+
+def _token_ids(prompt: Any) -> list[int]:
+    try:
+        return [operator.index(token_id) for token_id in prompt]
+    except TypeError:
+        raise TypeError(
+            f"the prompt must be text or token ids, not {type(prompt).__name__}. "
+            "Turn messages into token ids with the tokenizer's apply_chat_template."
+        ) from None
 
 
 class _Loop:

@@ -198,6 +198,9 @@ def test_a_processor_of_another_batch_is_told_apart(smollm2: Any, grammar: gd.Gr
         processor(torch.ones((2, 4), dtype=torch.long), scores[:2])
     processor.reset()
     assert processor(torch.ones((2, 4), dtype=torch.long), scores[:2]).isinf().any()
+    for length in (4, 9):  # as long as before, and longer
+        with pytest.raises(ValueError, match="another prompt"):
+            processor(torch.full((2, length), 2), scores[:2])
 
 
 def test_for_model_needs_only_what_generate_needs(smollm2: Any, grammar: gd.Grammar, greedy: str) -> None:

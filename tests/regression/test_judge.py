@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -44,3 +45,30 @@ def test_only_a_dollar_that_is_an_end_is_translated_for_python(
             assert is_valid(wrap.format(json.dumps(text))) == ("pattern" in schema)
         for text in invalid:
             assert is_valid(wrap.format(json.dumps(text))) == ("pattern" not in schema)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"pattern": r"^\p{Lu}$"},
+        {"items": {"patternProperties": {r"\Aa\Z": True}}},
+        {"pattern": "^a{,2}$"},
+        {"pattern": "^(?<n>a)$"},
+        {"exclusiveMinimum": True, "minimum": 0},
+        {"items": [{"type": "integer"}], "additionalItems": False},
+        {"$schema": 7},
+    ],
+)
+def test_what_the_package_reads_otherwise_is_not_judged(schema: Any) -> None:
+    assert judge_of(schema) is None
+
+
+def test_a_reference_that_the_package_does_not_find_is_not_judged() -> None:
+    judge = judge_of({"properties": {"a": {"$ref": "http://nowhere.invalid/x"}}})
+    assert judge is not None
+    assert judge('{"a": 1}') is None
+    assert judge("{}")
+
+
+def test_keywords_of_openapi_are_not_judged() -> None:
+    assert judge_of({"type": "string", "nullable": True}, openapi=True) is None

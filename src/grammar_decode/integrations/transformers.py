@@ -73,6 +73,7 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc] # no type i
     def reset(self) -> None:
         """Forget the last call of ``generate``."""
         self._prompt_length = self._given_length
+        self._prompts: Any = None  # int64 (rows, prompt length), of the first call
         # Rows of one grammar share states: behind the same tokens it is in the same state, whichever row wrote them.
         self._states = {
             id(g): PrefixStates(g, self.vocabulary, max_tokens=self._max_new_tokens)
@@ -95,6 +96,7 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc] # no type i
                 f"The rows have {length} tokens now, and had {self._prompt_length} at the first call. "
                 "A processor serves one call of generate(): make a new one, or reset() it."
             )
+        self._check_prompts(input_ids[:, : self._prompt_length])
         suffixes = [tuple(row) for row in input_ids[:, self._prompt_length :].tolist()]
         found = {row: states.at(suffixes[row]) for row, states in self._constrained_rows(num_rows)}
         dead = [row for row, matcher in found.items() if matcher is None]
@@ -115,6 +117,18 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc] # no type i
             masked[row] = -float("inf")
             masked[row, stops] = kept
         return masked
+
+    def _check_prompts(self, prompts: Any) -> None:
+        """Another prompt would be read as an answer that left its grammar, and the row could only stop."""
+        if self._prompts is None:
+            self._prompts = prompts.clone()
+        elif self._prompts.shape != prompts.shape or not bool((self._prompts == prompts).all()):
+            known = set(map(tuple, self._prompts.tolist()))
+            if not known.issuperset(map(tuple, prompts.tolist())):
+                raise ValueError(
+                    "The rows begin with another prompt than at the first call. "
+                    "A processor serves one call of generate(): make a new one, or reset() it."
+                )
 
     def _constrained_rows(self, num_rows: int) -> Iterator[tuple[int, PrefixStates]]:
         """The rows that have a grammar, and its states. The rows of one prompt (beams, samples) lie together."""
