@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import hashlib
 import json
 import struct
@@ -13,13 +14,19 @@ from typing import Any, TypeVar
 
 from grammar_decode import _core
 from grammar_decode.cache import Cache, content_of, value_of
-from grammar_decode.errors import SchemaError, SchemaTooComplex, SerializationError, UnsatisfiableSchema
+from grammar_decode.errors import (
+    GrammarDecodeError,
+    SchemaError,
+    SchemaTooComplex,
+    SerializationError,
+    UnsatisfiableSchema,
+)
 from grammar_decode.everyday import EverydayDocument
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.encode import decode, encode
 from grammar_decode.json_schema.compile import compile_encoded, compile_schema, location_of_node
 from grammar_decode.json_schema.options import JsonOptions
-from grammar_decode.json_schema.report import Report
+from grammar_decode.json_schema.report import NOTHING_FITS, Report
 from grammar_decode.limits import Limits, Work
 from grammar_decode.typed import is_type, schema_of
 
@@ -299,11 +306,19 @@ def _compiled(
         raise error.at(location) from None
     if is_empty:
         raise UnsatisfiableSchema(
-            "the schema is unsatisfiable: no JSON document matches it",
-            location="#",
-            hint="Look for keywords that contradict each other, or a required property whose schema nothing satisfies.",
+            "the schema is unsatisfiable: no JSON document matches it", location="#", hint=_where_nothing_fits(grammar)
         )
     return grammar
+
+
+def _where_nothing_fits(grammar: Grammar) -> str:
+    """What to do about a schema that nothing satisfies. The places are those that the report knows."""
+    places: list[str] = []
+    with contextlib.suppress(GrammarDecodeError):  # the report compiles again, which may take too long
+        places = [entry.detail for entry in grammar.report if entry.detail.startswith(NOTHING_FITS)]
+    if places:
+        return f"Look here first: {'; '.join(places[:3])}."
+    return "Look for keywords that contradict each other, or a required property whose schema nothing satisfies."
 
 
 def _told(content: bytes | tuple[Any, Any], options: JsonOptions, limits: Limits) -> tuple[ir.Grammar, Report]:

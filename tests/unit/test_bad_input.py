@@ -292,3 +292,10 @@ def test_every_error_is_a_value_error_of_this_package() -> None:
     assert len(errors) == 12
     assert all(issubclass(error, gd.GrammarDecodeError) for error in errors)
     assert issubclass(gd.GrammarDecodeError, ValueError)
+
+
+def test_an_unsatisfiable_schema_is_told_with_the_place_that_nothing_fits() -> None:
+    age = {"type": "integer", "minimum": 10, "maximum": 5}
+    user = {"type": "object", "properties": {"age": age}, "required": ["age"]}
+    with pytest.raises(gd.UnsatisfiableSchema, match="no value satisfies #/properties/user/properties/age"):
+        gd.compile_json_schema({"type": "object", "properties": {"user": user}, "required": ["user"]})

@@ -34,6 +34,10 @@ class Entry:
     detail: str = ""
 
 
+#: How the detail of an entry begins that tells of schemas without values.
+NOTHING_FITS = "no value satisfies "
+
+
 class Report:
     """What became of each keyword: a sequence of entries, in the order in which schema objects were reached.
 
@@ -163,7 +167,7 @@ class Reporter:
                 return Entry(location, keyword, Outcome.RESTRICTED, note_of(name))
         empty = sorted(self._empty.get((location, keyword), ()))
         if empty:
-            return Entry(location, keyword, Outcome.ENFORCED, f"no value satisfies {', '.join(empty)}")
+            return Entry(location, keyword, Outcome.ENFORCED, f"{NOTHING_FITS}{', '.join(empty)}")
         detail = self._restrictions.get((location, keyword))
         if detail is None and keyword in ("properties", "required") and self._options.escapes == "any":
             detail = "keys are written with escapes only where JSON needs them"
