@@ -247,7 +247,7 @@ only once a process.
     "apply": (
         "Logits",
         """
-One row on one thread, the Python call included: 2 to 3 µs by itself, twice that with a tensor of torch (bfloat16).
+One row on one thread, the Python call included: 2 to 4 µs by itself. bfloat16 is a tensor of torch.
 """,
     ),
 }

@@ -71,7 +71,8 @@ def apply_token_bitmask_inplace(
     if vocab_size is None and indices is None and _is_plain(logits, bitmask):
         _apply_by_kernel(logits, bitmask, bitmask.shape[1] * WORD_BITS, None, _kind_of(logits.dtype))
     elif _is_torch(logits):
-        _apply_torch(logits, bitmask, vocab_size, indices)
+        if vocab_size is not None or indices is not None or not _applied_plain_torch(logits, bitmask):
+            _apply_torch(logits, bitmask, vocab_size, indices)
     elif isinstance(logits, np.ndarray):
         _apply_numpy(logits, _bitmask_as_numpy(bitmask), vocab_size, indices)
     else:
@@ -141,6 +142,38 @@ def _apply_by_numpy(
         allowed = np.unpackbits(little[row].view(np.uint8), bitorder="little")[:num_covered]
         logits[row, :num_covered][allowed == 0] = -np.inf
         logits[row, num_covered:] = -np.inf
+
+
+@functools.cache
+def _names_of_torch() -> tuple[Any, Any, Any, Any, dict[Any, str]]:
+    import torch  # a torch tensor was passed, so it is there
+
+    kinds = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
+    return torch.Tensor, torch.strided, torch.utils.dlpack.to_dlpack, torch.int32, kinds
+
+
+def _applied_plain_torch(logits: Any, bitmask: Any) -> bool:
+    """Apply the mask to an everyday tensor, at half the price of asking what it is; False for any other."""
+    plain, strided, capsule_of, int32, kinds = _names_of_torch()
+    if type(logits) is not plain or (kind := kinds.get(logits.dtype)) is None:
+        return False
+    if not logits.is_cpu or logits.layout != strided or logits.requires_grad or logits.is_neg():
+        return False
+    if type(bitmask) is plain:
+        if bitmask.dtype != int32 or not bitmask.is_cpu or bitmask.layout != strided or not bitmask.is_contiguous():
+            return False
+    elif type(bitmask) is not np.ndarray or bitmask.dtype != np.int32 or not bitmask.flags.c_contiguous:
+        return False
+    if (
+        not logits.ndim == bitmask.ndim == 2
+        or not logits.is_contiguous()
+        or logits.shape[0] != bitmask.shape[0]
+        or logits.data_ptr() == 0
+    ):
+        return False
+    words = capsule_of(bitmask) if type(bitmask) is plain else bitmask
+    _apply_by_kernel(capsule_of(logits), words, bitmask.shape[1] * WORD_BITS, None, kind)
+    return True
 
 
 def _apply_torch(logits: Any, bitmask: Any, vocab_size: int | None, indices: Sequence[int] | None) -> None:
