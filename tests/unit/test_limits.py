@@ -217,6 +217,7 @@ def test_sequences_that_crowd_each_other_out_all_end() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.skipif("san.so" in os.environ.get("LD_PRELOAD", ""), reason="a sanitizer's own memory is counted as well")
 def test_the_memory_of_formulas_is_counted() -> None:
     def resident() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
