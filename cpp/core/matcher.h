@@ -34,8 +34,8 @@ class Matcher {
   Matcher& operator=(const Matcher&) = delete;
   ~Matcher() { release(); }
 
-  // Each adds to the history if it succeeds (a step for each token, or for the bytes), and changes nothing if it returns false. Throws MatcherError for an id that the
-  // vocabulary does not have.
+  // Each adds to the history if it succeeds (a step for each token, or one for the bytes), and changes nothing if it returns false.
+  // Throws MatcherError for an id that the vocabulary does not have.
   bool accept_token(TokenId token);
   bool accept_tokens(const std::vector<TokenId>& tokens);  // all or nothing
   // `num_tokens`: as how many tokens the bytes count.

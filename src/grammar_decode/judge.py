@@ -73,7 +73,8 @@ def _has_doubtful_pattern(schema: Any) -> bool:
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):
-            patterns = [value.get("pattern"), *(value.get("patternProperties") or ())]
+            by_pattern = value.get("patternProperties")  # in a constant, anything
+            patterns = [value.get("pattern"), *(by_pattern if isinstance(by_pattern, dict) else ())]
             if any(isinstance(pattern, str) and _DOUBTFUL.search(pattern) for pattern in patterns):
                 return True
             waiting.extend(value.values())

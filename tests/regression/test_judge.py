@@ -72,3 +72,10 @@ def test_a_reference_that_the_package_does_not_find_is_not_judged() -> None:
 
 def test_keywords_of_openapi_are_not_judged() -> None:
     assert judge_of({"type": "string", "nullable": True}, openapi=True) is None
+
+
+def test_constants_that_look_like_schemas_are_judged() -> None:
+    judge = judge_of({"enum": [{"patternProperties": 5, "pattern": 6}]})
+    assert judge is not None
+    assert judge('{"patternProperties": 5, "pattern": 6}')
+    assert not judge("{}")
