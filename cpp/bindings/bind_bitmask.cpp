@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "core/apply_mask.h"
+#include "core/errors.h"
 
 namespace nb = nanobind;
 
@@ -26,6 +27,8 @@ void for_each_row(const Logits& logits, const Bitmask& bitmask, const std::optio
   if (logits.dtype().bits != 8 * sizeof(Element) || logits.dtype().lanes != 1)
     throw std::invalid_argument("logits of another width");
   if (logits.data() == nullptr && logits.size() != 0) throw std::invalid_argument("logits without memory");
+  if (bitmask.data() == nullptr && bitmask.size() != 0)
+    throw gd::BitmaskError("the bitmask has no memory: its storage was given back. Pass a plain dense tensor.");
   const std::size_t num_rows = logits.shape(0);
   // An array without elements has arbitrary strides.
   if (bitmask.size() != 0 && bitmask.shape(1) > 1 && bitmask.stride(1) != 1)

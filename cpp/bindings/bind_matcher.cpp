@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -107,6 +108,10 @@ class BitmaskRows {
                              " dimensions");
     }
     if (array_.shape(1) > 1 && array_.stride(1) != 1) throw gd::BitmaskError("the words of a bitmask row must be contiguous");
+    if (array_.data() == nullptr && array_.size() != 0)  // torch's fake tensors, and those whose storage was given back
+      throw gd::BitmaskError("the bitmask has no memory; make it with allocate_token_bitmask");
+    if (array_.shape(0) > 1 && std::abs(array_.stride(0)) < static_cast<int64_t>(array_.shape(1)))
+      throw gd::BitmaskError("the rows of the bitmask share memory (an expanded view?); pass a copy of it");
   }
 
   // Where row `index` begins, for a vocabulary whose masks have `num_words` words.

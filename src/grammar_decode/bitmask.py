@@ -104,6 +104,7 @@ def _apply_numpy(
     if not logits.flags.writeable:
         raise BitmaskError("The logits are read-only. Pass a writable array, such as a copy().")
     num_bits, rows = _check_shapes(logits.shape, bitmask.shape, vocab_size, indices)
+    _check_overlap(logits.shape, logits.strides, logits.dtype.itemsize)
     logits, bitmask = _as_rows(logits), np.ascontiguousarray(_as_rows(bitmask))
     itemsize = logits.dtype.itemsize
     if kind == "float64" or not logits.flags.aligned or any(stride % itemsize for stride in logits.strides):
@@ -191,17 +192,18 @@ def _apply_torch(logits: Any, bitmask: Any, vocab_size: int | None, indices: Seq
     if not logits.is_cpu:
         _apply_on_device(torch, logits, bitmask, vocab_size, indices)
         return
+    # Raw memory is written to, so it has to be there and mean what it says; not that of fake or negated tensors.
+    if type(logits) not in (torch.Tensor, torch.nn.Parameter) or (logits.data_ptr() == 0 and logits.numel() != 0):
+        raise BitmaskError(f"The logits are a {_type_name(logits)} without memory of its own. Pass a plain tensor.")
+    if logits.is_neg():
+        raise BitmaskError("The logits are a negated view of others. Pass logits.resolve_neg().")
     values = logits.detach() if logits.requires_grad else logits
     array = _bitmask_as_numpy(bitmask)
     if values.dtype == torch.float64:
         _apply_numpy(values.numpy(), array, vocab_size, indices)
         return
-    # The kernel reads raw memory, so it has to be there and mean what it says; not that of fake or negated tensors.
-    if type(logits) not in (torch.Tensor, torch.nn.Parameter) or (logits.data_ptr() == 0 and logits.numel() != 0):
-        raise BitmaskError(f"The logits are a {_type_name(logits)} without memory of its own. Pass a plain tensor.")
-    if logits.is_neg():
-        raise BitmaskError("The logits are a negated view of others. Pass logits.resolve_neg().")
     num_bits, rows = _check_shapes(values.shape, array.shape, vocab_size, indices)
+    _check_overlap(values.shape, values.stride(), 1)
     # A fifth of the time of `numpy()`, which has no bfloat16 either.
     memory = torch.utils.dlpack.to_dlpack(_as_rows(values))
     kind = str(values.dtype).removeprefix("torch.")
@@ -261,6 +263,16 @@ def _check_shapes(
     return num_bits, rows
 
 
+def _check_overlap(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> None:
+    """Raises where two logits share memory, as in an expanded view: what one row forbids would be lost in another."""
+    end = itemsize
+    along = ((abs(stride), length) for stride, length in zip(strides, shape, strict=True) if length > 1)
+    for stride, length in sorted(along) if 0 not in shape else ():
+        if stride < end:
+            raise BitmaskError("Logits share memory with each other (an expanded view?). Pass a copy of them.")
+        end = stride * length
+
+
 def _rows_of(indices: Sequence[int]) -> npt.NDArray[np.int64]:
     given = np.asarray(indices).reshape(-1)
     if given.size and given.dtype.kind not in "iu":
@@ -274,13 +286,18 @@ def _bitmask_as_numpy(bitmask: Any) -> BitmaskArray:
     if _is_torch(bitmask):
         if not bitmask.is_cpu:
             raise BitmaskError(f"The bitmask is on {bitmask.device}, but must be on the CPU here. Pass bitmask.cpu().")
-        array = bitmask.detach().numpy()
+        try:
+            array = bitmask.detach().numpy()
+        except (RuntimeError, TypeError) as error:  # sparse, fake, and other tensors without an array
+            raise BitmaskError(f"The bitmask can't be read as an array ({error}). Pass a plain dense tensor.") from None
     if not isinstance(array, np.ndarray):
         raise BitmaskError(f"The bitmask must be a numpy array or a torch tensor, not {_type_name(bitmask)}.")
     if array.dtype != np.int32:
         raise BitmaskError(f"The bitmask is {array.dtype}, but must be int32; see allocate_token_bitmask.")
     if array.ndim not in (1, 2):
         raise BitmaskError(f"The bitmask has {array.ndim} dimensions; (rows, words) or (words,) is expected.")
+    if array.ctypes.data == 0 and array.size:
+        raise BitmaskError("The bitmask has no memory: its storage was given back. Pass a plain dense tensor.")
     return array
 
 

@@ -53,8 +53,10 @@ class Matcher(Protocol):
 class Forcing(Matcher, Protocol):
     """What it uses beside that where text can be forced."""
 
+    @property
+    def stop_token_ids(self) -> tuple[int, ...]: ...
     def forced_tokens(self, encode: Callable[[str], Sequence[int]] | None = None) -> list[int]: ...
-    def allowed_bytes(self) -> bytes: ...
+    def is_closed(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +247,7 @@ def generate_stream(
     closing_budget: with so many tokens left, only those that lead no farther from the end.
     temperature, top_p, seed: as usual; temperature 0 is greedy, and the same seed gives the same document.
     forced_text: text that every document goes on with is appended without asking the model, several tokens in one call
-        where the model can take them.
+        where the model can take them, and the document ends where only whitespace could follow.
     removed_mass: whether each step records the probability that the mask took away.
     options, resources, limits: those of `compile_json_schema`, for a schema.
     unconstrained: don't mask anything, to see what the model does on its own; `valid` is still judged.
@@ -363,6 +365,11 @@ class _Loop:
 
     def _draw(self, logits: npt.NDArray[np.float32], model_seconds: float) -> None:
         """Draw the next token from masked logits and accept it."""
+        if self._matcher is not None and len(logits) < self._vocabulary.size:
+            raise ModelError(
+                f"the model gives {len(logits)} logits, and its vocabulary has {self._vocabulary.size} tokens. "
+                "Pass the tokenizer that belongs to the model, or a vocabulary of the tokens that it can write."
+            )
         num_legal, before, removed, viewed = self._vocabulary.size, None, None, 0.0
         started = perf_counter()
         if self._matcher is not None:
@@ -384,7 +391,7 @@ class _Loop:
         self.steps.append(Step(token_id, False, num_legal, removed, model_seconds, mask_seconds, sampled - masked))
 
     def _force(self, max_tokens: int) -> list[int]:
-        """Accept the forced text, as far as the limit goes, and the stop token if it is forced; return their tokens."""
+        """Accept the forced text, as far as the limit goes, and a stop token behind the document; return the tokens."""
         if self._forcing is None or self.stopped:
             return []
         started = perf_counter()
@@ -392,9 +399,8 @@ class _Loop:
         token_ids = self._forcing.forced_tokens(self._encode)[:room]
         for token_id in token_ids:
             self._accept(token_id)
-        if len(token_ids) < room and self._forcing.is_accepting() and not self._forcing.allowed_bytes():
-            self._forcing.fill_next_token_bitmask(self._bitmask, 0)  # nothing but stop tokens
-            token_ids.append(int(np.unpackbits(self._bitmask[0].view(np.uint8), bitorder="little").argmax()))
+        if len(token_ids) < room and self._forcing.is_closed():
+            token_ids.append(self._forcing.stop_token_ids[0])
             self._accept(token_ids[-1])
         seconds = (perf_counter() - started) / max(len(token_ids), 1)
         self.steps += [Step(token_id, True, None, None, 0.0, seconds, 0.0) for token_id in token_ids]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from grammar_decode import _core, answers
 from grammar_decode.answers import Explanation, Position
+from grammar_decode.errors import MatcherError
 from grammar_decode.forced import Encode, forced_tokens
 from grammar_decode.grammar import Grammar
 from grammar_decode.vocabulary import Vocabulary
@@ -17,8 +19,10 @@ class GrammarMatcher:
     """Follows one sequence of tokens through a grammar.
 
     One sequence, one matcher; different matchers may run in different threads, and filling a mask releases the GIL.
-    ``stop_token_ids`` replace the vocabulary's for this sequence. Raises :class:`UnsatisfiableSchema` if no document
-    can be finished with the tokens of this vocabulary.
+    ``stop_token_ids`` replace the vocabulary's for this sequence. ``max_tokens``: the document is complete within so
+    many (docs/token-limits.md, also for ``count_stop_token`` and ``closing_budget``). Raises
+    :class:`UnsatisfiableSchema` if no document can be finished with the tokens of this vocabulary, and
+    :class:`MatcherError` if none within ``max_tokens``.
 
     A token that the grammar does not allow is refused with False, and the state stays as it was.
     """
@@ -42,7 +46,14 @@ class GrammarMatcher:
         closing_budget: int = 0,
     ) -> None:
         _check_types(grammar, vocabulary)
-        stops = [] if stop_token_ids is None else list(stop_token_ids)
+        stops = [] if stop_token_ids is None else _token_ids(stop_token_ids)
+        if max_tokens is not None:
+            max_tokens = _whole("max_tokens", max_tokens)
+        elif closing_budget:
+            raise MatcherError(f"closing_budget={closing_budget!r} says when to close, of max_tokens: pass that, too")
+        closing_budget = _whole("closing_budget", closing_budget)
+        if not isinstance(count_stop_token, bool):
+            raise TypeError(f"count_stop_token must be True or False, not {count_stop_token!r:.60}")
         index = vocabulary._core_vocabulary_for(stops)
         matcher = _core.Matcher(grammar._core_grammar, index, stops, max_tokens, count_stop_token, closing_budget)
         self._bind(grammar, vocabulary, matcher)
@@ -145,6 +156,11 @@ class GrammarMatcher:
         return forced_tokens(self._matcher, self.vocabulary, encode, max_bytes)
 
     @property
+    def stop_token_ids(self) -> tuple[int, ...]:
+        """The tokens that end this sequence, in order: those it was made with, else the vocabulary's."""
+        return tuple(self._matcher.stop_token_ids)
+
+    @property
     def text(self) -> bytes:
         """All that was accepted, stop tokens left out. Linear in its length."""
         return self._matcher.text()
@@ -152,6 +168,10 @@ class GrammarMatcher:
     def is_accepting(self) -> bool:
         """Whether the document is complete, so that a stop token is allowed."""
         return self._matcher.is_accepting()
+
+    def is_closed(self) -> bool:
+        """Whether the document is complete and nothing but whitespace may follow: no need to ask the model any more."""
+        return self._matcher.is_accepting() and all(kind == "end" for kind, *_ in self._matcher.expectations())
 
     def is_terminated(self) -> bool:
         """Whether a stop token was accepted."""
@@ -206,9 +226,9 @@ def fill_next_token_bitmasks(
     """
     if max_threads is None:
         max_threads = os.cpu_count() or 1
-    elif max_threads < 1:
+    elif _whole("max_threads", max_threads) < 1:
         raise ValueError(f"max_threads must be at least 1, not {max_threads}")
-    inner = [matcher._matcher for matcher in matchers]
+    inner = [_inner(matcher) for matcher in matchers]
     _core.fill_next_token_bitmasks(inner, bitmask, list(range(len(inner)) if rows is None else rows), max_threads)
 
 
@@ -230,7 +250,29 @@ def fill_draft_bitmasks(
     """
     drafts = list(draft_token_ids)
     chain = range(-1, len(drafts) - 1) if parents is None else parents
-    return matcher._matcher.fill_draft_bitmasks(drafts, list(chain), bitmask, index)
+    return _inner(matcher).fill_draft_bitmasks(drafts, list(chain), bitmask, index)
+
+
+def _inner(matcher: Any) -> _core.Matcher:
+    try:
+        inner: _core.Matcher = matcher._matcher
+    except AttributeError:
+        raise TypeError(f"a GrammarMatcher is expected, not {type(matcher).__name__}") from None
+    return inner
+
+
+def _token_ids(given: Any) -> list[int]:
+    try:
+        return [operator.index(token_id) for token_id in given]
+    except TypeError:
+        raise TypeError(f"stop_token_ids must be a list of token ids, not {given!r:.60}") from None
+
+
+def _whole(name: str, given: Any) -> int:
+    try:
+        return operator.index(given)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, not {given!r:.60}") from None
 
 
 def _check_types(grammar: Any, vocabulary: Any) -> None:

@@ -200,6 +200,33 @@ def test_a_token_that_is_not_allowed_is_not_an_error(matcher: gd.GrammarMatcher)
     assert (mask_of(matcher), matcher.num_steps) == before
 
 
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"max_tokens": "9"}, TypeError, "max_tokens must be a whole number, not '9'"),
+        ({"max_tokens": 9.0}, TypeError, "max_tokens must be a whole number, not 9.0"),
+        ({"max_tokens": -1}, gd.MatcherError, "must not be negative"),
+        ({"max_tokens": 90, "closing_budget": "5"}, TypeError, "closing_budget must be a whole number"),
+        ({"closing_budget": 5}, gd.MatcherError, "of max_tokens: pass that, too"),
+        ({"count_stop_token": "no"}, TypeError, "count_stop_token must be True or False"),
+        ({"stop_token_ids": 3}, TypeError, "stop_token_ids must be a list of token ids, not 3"),
+        ({"stop_token_ids": ["</s>"]}, TypeError, "stop_token_ids must be a list of token ids"),
+    ],
+)
+def test_what_a_matcher_is_not_made_with(options: dict[str, Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        gd.GrammarMatcher(gd.compile_json_schema(SCHEMA), VOCAB, **options)
+
+
+def test_batches_are_of_matchers(matcher: gd.GrammarMatcher) -> None:
+    bitmask = gd.allocate_token_bitmask(2, VOCAB.size)
+    with pytest.raises(TypeError, match="a GrammarMatcher is expected, not int"):
+        gd.fill_next_token_bitmasks([matcher, 1], bitmask)  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="a GrammarMatcher is expected, not list"):
+        gd.fill_draft_bitmasks([matcher], [1], bitmask)  # type: ignore[arg-type]
+    assert (bitmask == -1).all()
+
+
 # ---- bitmasks -------------------------------------------------------------------------------------------------------
 
 
@@ -220,6 +247,11 @@ BITMASKS: list[tuple[str, Callable[[], Any], str]] = [
     ("bool", lambda: np.full((2, VOCAB.size), True), "must have type int32"),
     ("columns far apart", lambda: np.full((2, 2 * WORDS), 5, np.int32)[:, ::2], "must be contiguous"),
     ("no rows", lambda: np.full((0, WORDS), 5, np.int32), "0 rows|contiguous"),
+    (
+        "rows in one place",
+        lambda: np.lib.stride_tricks.as_strided(np.full(WORDS, 5, np.int32), (2, WORDS), (0, 4)),
+        "share",
+    ),
     ("read-only", lambda: read_only(np.full((2, WORDS), 5, np.int32)), "read-only"),
     ("a list", lambda: [[5] * WORDS], "numpy array or a torch tensor"),
     ("None", lambda: None, "numpy array or a torch tensor"),
@@ -255,6 +287,23 @@ def test_bitmask_on_another_device(matcher: gd.GrammarMatcher) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     with pytest.raises(gd.BitmaskError):
         matcher.fill_next_token_bitmask(torch.zeros((1, WORDS), dtype=torch.int32, device="meta"))
+
+
+def test_a_torch_bitmask_without_memory_is_refused(matcher: gd.GrammarMatcher) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    gone = torch.zeros((1, WORDS), dtype=torch.int32)
+    gone.untyped_storage().resize_(0)
+    with FakeTensorMode():
+        fake = torch.zeros((1, WORDS), dtype=torch.int32)
+    for bitmask in (gone, fake, torch._efficientzerotensor(1, WORDS, dtype=torch.int32)):
+        with pytest.raises(gd.BitmaskError, match="memory"):
+            matcher.fill_next_token_bitmask(bitmask)
+        with pytest.raises(gd.BitmaskError, match="memory"):
+            gd.fill_next_token_bitmasks([matcher], bitmask)
+        with pytest.raises(gd.BitmaskError):
+            gd.apply_token_bitmask_inplace(torch.zeros(1, VOCAB.size), bitmask)
 
 
 def test_a_torch_bitmask_is_filled_in_place(matcher: gd.GrammarMatcher) -> None:

@@ -130,6 +130,17 @@ def test_no_rows_are_no_error(dtype):
     apply_token_bitmask_inplace(np.zeros((2, 40), dtype), allocate_token_bitmask(2, 40), indices=[])
 
 
+@pytest.mark.parametrize(
+    ("shape", "strides"), [((2, 64), (0, 4)), ((2, 64), (4, 0)), ((2, 64), (128, 4)), ((64,), (0,))]
+)
+def test_logits_that_share_memory_are_refused(shape, strides):
+    """What one row forbids would be forbidden in others, or lost."""
+    logits = np.lib.stride_tricks.as_strided(np.zeros(200, np.float32), shape, strides)
+    with pytest.raises(BitmaskError, match="share memory"):
+        apply_token_bitmask_inplace(logits, allocate_token_bitmask(shape[0] if len(shape) == 2 else 1, 64) * 0)
+    assert not logits.any()
+
+
 def test_one_row_may_have_one_dimension():
     logits = np.zeros(32, dtype=np.float32)
     apply_token_bitmask_inplace(logits, np.array([[3]], dtype=np.int32))
@@ -258,6 +269,18 @@ class TestTorch:
         want = expected(logits, bitmask, vocab_size=50, rows=rows)
         _apply_on_device(torch, tensor, bitmask, 50, rows)
         np.testing.assert_array_equal(tensor.numpy(), want)
+
+    def test_an_expanded_view_is_refused(self):
+        torch = self.torch
+        for logits in (torch.zeros(1, 64).expand(2, 64), torch.zeros(2, 1, dtype=torch.float64).expand(2, 64)):
+            with pytest.raises(BitmaskError, match="share memory"):
+                apply_token_bitmask_inplace(logits, np.array([[5, -1], [0, 7]], np.int32))
+            assert not logits.any()
+
+    def test_a_sparse_bitmask_is_refused(self):
+        torch = self.torch
+        with pytest.raises(BitmaskError, match="plain dense tensor"):
+            apply_token_bitmask_inplace(torch.zeros(1, 64), torch.ones(1, 2, dtype=torch.int32).to_sparse())
 
     def test_what_does_not_fit_is_refused(self):
         torch = self.torch

@@ -96,6 +96,20 @@ def test_tokens_past_the_vocabulary_are_never_drawn_however_likely() -> None:
     assert generate(model, None, FakeMatcher(b"12"), "x").text == "12"
 
 
+def test_a_model_that_is_narrower_than_the_vocabulary_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"257 logits.* 258 tokens"):
+        generate(FakeModel(width=257), None, FakeMatcher(b"12"), "x")
+
+
+def test_where_only_blanks_may_follow_the_document_ends() -> None:
+    model = FakeModel(b'"a"' + b" " * 30)
+    result = generate(model, None, {"type": "string"}, "x")
+    assert (result.text, result.stop_reason, result.tokens[-1]) == ('"a"', "completed", STOP)
+    longer = generate(model, None, {"type": "string"}, "x", forced_text=False)
+    assert longer.text == '"a"' + " " * 30
+    assert generate(FakeModel(b"12  "), None, {"type": "integer"}, "x").text == "12 ", "a number might go on"
+
+
 def test_the_limit_ends_an_unfinished_document_and_the_result_says_so() -> None:
     result = generate(FakeModel(), None, FakeMatcher(b'{"a":1}'), "x", max_tokens=3)
     assert (result.text, result.value, result.is_complete, result.stop_reason) == ('{"a', None, False, "length")

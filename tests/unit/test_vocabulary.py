@@ -57,6 +57,23 @@ def test_the_hash_tells_vocabularies_apart(other):
     vocabulary = Vocabulary([b"a", b"bc", None], stop_token_ids=[2])
     assert vocabulary.content_hash == Vocabulary([b"a", b"bc", b"x"], stop_token_ids=[2]).content_hash
     assert vocabulary.content_hash != other.content_hash
+    assert vocabulary != other
+
+
+def test_equal_vocabularies_are_one_key():
+    vocabulary, other = (Vocabulary([b"a", b"bc", None], stop_token_ids=[2]) for _ in range(2))
+    assert vocabulary == other == pickle.loads(pickle.dumps(vocabulary))
+    assert {vocabulary: 1}[other] == 1
+    assert vocabulary != "another thing"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "stops", "message"),
+    [(None, [1], "token_bytes is None"), (5, [1], "token_bytes is 5"), ([b"a"], None, "stop_token_ids is None")],
+)
+def test_what_is_no_list_is_named(tokens, stops, message):
+    with pytest.raises(VocabularyError, match=message):
+        Vocabulary(tokens, stop_token_ids=stops)
 
 
 def test_a_pickled_copy_is_the_same_vocabulary():

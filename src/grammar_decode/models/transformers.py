@@ -118,15 +118,19 @@ class TransformersModel:
 
 
 def vocabulary_of(model: Any, tokenizer: Any) -> Vocabulary:
-    """The tokens of a loaded model, as wide as its logits, with the stop tokens of its generation config."""
+    """The tokens of a loaded model, as wide as its logits, with the stop tokens of its generation config.
+
+    Tokens that were added to the tokenizer without widening the model are left out: it can't write them.
+    """
     from grammar_decode.vocabulary import Vocabulary
 
     width = int(model.get_output_embeddings().weight.shape[0])
-    return Vocabulary.from_tokenizer(
-        tokenizer,
-        size=width if width >= len(tokenizer) else None,  # tokens may be added without widening the model
-        stop_token_ids=_stop_token_ids(model, tokenizer) or None,
-    )
+    stops = _stop_token_ids(model, tokenizer) or None
+    if width >= len(tokenizer):
+        return Vocabulary.from_tokenizer(tokenizer, size=width, stop_token_ids=stops)
+    whole = Vocabulary.from_tokenizer(tokenizer, stop_token_ids=stops)
+    inside = [token_id for token_id in whole.stop_token_ids if token_id < width]
+    return Vocabulary(whole.token_bytes[:width], stop_token_ids=inside, size=width)
 
 
 def _stop_token_ids(model: Any, tokenizer: Any) -> list[int]:

@@ -21,6 +21,11 @@ def read_tokenizer(tokenizer: Any, *, added_tokens_as_text: bool = False) -> Tok
     for package, read in _READERS.items():
         if package in packages:
             return read(tokenizer, added_tokens_as_text)
+    if isinstance(tokenizer, str):
+        raise VocabularyError(
+            f"The tokenizer is the text {tokenizer!r:.60}, but must be an object: AutoTokenizer.from_pretrained(...), "
+            "or so. A file is read by from_tokenizer_json or from_gguf."
+        )
     raise VocabularyError(
         f"Tokenizers of type {type(tokenizer).__module__}.{type(tokenizer).__qualname__} are not known. "
         "Pass one of transformers, tokenizers, tiktoken, mistral_common, sentencepiece or llama_cpp, "

@@ -33,7 +33,7 @@ _MAX_OTHERS = 4  # sets of stop tokens with text that are indexed at the same ti
 
 class Vocabulary:
     """The tokens of a model, by id. Immutable, so any number of threads may share one; build it once per
-    model, which takes about a tenth of a second.
+    model, which takes about a tenth of a second. Two with the same content are equal.
 
     ``token_bytes[id]`` is what the token stands for; None, or no bytes, means that the token is not text (special,
     unused), and such a token is never allowed. Several ids may have the same bytes. ``stop_token_ids`` end the text:
@@ -186,6 +186,17 @@ class Vocabulary:
                 self._others[key] = _core.Vocabulary(tokens, list(self._stop_token_ids), self._size)
             return self._others[key]
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self is other or self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash((self._size, self._stop_token_ids, self._num_tokens))
+
+    def _content(self) -> tuple[Any, ...]:
+        return self._size, self._stop_token_ids, self._token_bytes
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self._token_bytes, self._stop_token_ids, self._size)
 
@@ -202,7 +213,12 @@ def _checked_tokens(token_bytes: Any) -> list[bytes | None]:
         raise VocabularyError(
             f"token_bytes is a {type(token_bytes).__name__}, but must be a list: the bytes of token 0, of token 1, ..."
         )
-    table = list(token_bytes)
+    try:
+        table = list(token_bytes)
+    except TypeError:
+        raise VocabularyError(
+            f"token_bytes is {token_bytes!r:.60}, but must be a list: the bytes of token 0, of token 1, ..."
+        ) from None
     if not table:
         raise VocabularyError("The vocabulary is empty. Pass the bytes of each token, in the order of the ids.")
     if not set(map(type, table)) <= {bytes, type(None)}:
@@ -241,6 +257,8 @@ def _checked_stop_tokens(stop_token_ids: Any, size: int) -> tuple[int, ...]:
     if isinstance(stop_token_ids, int):
         raise VocabularyError(f"stop_token_ids is the number {stop_token_ids}; pass a list: [{stop_token_ids}].")
     stops = set()
+    if not isinstance(stop_token_ids, Iterable):
+        raise VocabularyError(f"stop_token_ids is {stop_token_ids!r:.60}, but must be a list of token ids.")
     for token_id in stop_token_ids:
         try:
             stops.add(operator.index(token_id))
