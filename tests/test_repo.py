@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "texts": {"errors", "limits", "ir", "regex", "json_schema", "grammar"},
     "chat": {"errors", "limits", "ir", "regex", "json_schema", "cache", "grammar", "vocabulary"},
     "forced": {"vocabulary", "_core"},
-    "matcher": {"answers", "forced", "grammar", "vocabulary", "_core"},
+    "matcher": {"answers", "errors", "forced", "grammar", "vocabulary", "_core"},
     "judge": set(),
     "sampling": {"errors"},
     "models": {"errors", "vocabulary"},

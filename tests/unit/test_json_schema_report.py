@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from grammar_decode.json_schema import Entry, JsonOptions, Outcome, Report, compile_schema
 from grammar_decode.json_schema.keywords import TABLE, Dialect, keywords_of
 from grammar_decode.json_schema.read import _METHODS
@@ -47,6 +49,34 @@ def test_a_keyword_of_another_dialect_is_an_annotation() -> None:
     entry = report_of({"$schema": "http://json-schema.org/draft-04/schema#", "const": 1})["#", "const"]
     assert entry.outcome is Outcome.ANNOTATION
     assert "dialect" in entry.detail
+
+
+def test_an_unknown_dialect_is_named() -> None:
+    inner = {"$id": "http://a.example/b", "$schema": "https://a.example/mine#x", "type": "null"}
+    entries = report_of({"$schema": "https://a.example/mine", "properties": {"a": inner}})
+    assert [entry.location for entry in entries.values() if entry.keyword == "$schema"] == ["#", "#/properties/a"]
+    assert "not a known dialect" in entries["#", "$schema"].detail
+    assert ("#", "$schema") not in report_of({"$schema": "http://json-schema.org/draft-07/schema#"})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "notes"),
+    [
+        (r"\A[0-9]{,3}\Z", ["\\A is the letter A", "{,3} is these characters", "\\Z is the letter Z"]),
+        (r"[[:alpha:]]", ["[:alpha:] is these characters"]),
+        (r"\\A[\A{,3}]x{0,3}[^\]]", []),
+    ],
+)
+def test_what_other_dialects_of_patterns_mean_is_told(pattern: str, notes: list[str]) -> None:
+    for entries, keyword in (
+        (report_of({"pattern": pattern}), "pattern"),
+        (report_of({"patternProperties": {pattern: {}}}), "patternProperties"),
+    ):
+        entry = entries["#", keyword]
+        assert entry.outcome is Outcome.ENFORCED
+        told = entry.detail.split("; ") if entry.detail else []
+        assert len(told) == len(notes)
+        assert all(part.startswith(note) for part, note in zip(told, notes, strict=True))
 
 
 def test_keys_are_restricted_where_every_escape_is_asked_for() -> None:

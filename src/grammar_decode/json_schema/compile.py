@@ -130,7 +130,8 @@ def _compiled(
     schemas, constants = lowering.document.schemas, lowering.document.constant_scope
     numbers = dict.fromkeys((*lowering.reader.readings, *lowering.combiner.looked_at()))
     reached = [schemas[number] for number in numbers if schemas[number].scope is not constants]
-    reporter = Reporter(reached, options, lowering.restrictions, [schemas[number] for number in lowering.impossible])
+    impossible = [schemas[number] for number in lowering.impossible]
+    reporter = Reporter(reached, options, lowering.restrictions, impossible, lowering.document.unknown_dialects())
     return lowering, lowering.builder.grammar(root), Report(reporter)
 
 

@@ -194,6 +194,10 @@ class Document:
             return inherited
         return dialect_of(uri) or self._dialect_by_metaschema(uri) or inherited
 
+    def unknown_dialects(self) -> frozenset[str]:
+        """The values of ``$schema`` so far, without their fragments, that say nothing here."""
+        return frozenset(uri for uri, dialect in self._metaschemas.items() if dialect is None)
+
     def _dialect_by_metaschema(self, uri: str) -> Dialect | None:
         """The dialect that a metaschema of ``resources`` describes; None where there is no such metaschema."""
         uri = urldefrag(uri)[0]

@@ -5,15 +5,17 @@ Made on demand: compiling only keeps the list of schema objects that it reached,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from urllib.parse import urldefrag
 
 from grammar_decode.json_schema.document import Json, Schema, pointer, subschemas
 from grammar_decode.json_schema.formats import KNOWN_FORMATS, is_openapi, note_of
 from grammar_decode.json_schema.keywords import NEEDED_BESIDE, Dialect, Keyword, keywords_of
 from grammar_decode.json_schema.options import JsonOptions
+from grammar_decode.regex.dialects import other_dialects
 
 
 class Outcome(str, Enum):
@@ -99,6 +101,7 @@ class Reporter:
     """Makes the entries of a compilation. ``restrictions`` are (location, keyword, detail).
 
     Nothing satisfies the schemas that are ``impossible``: what the keyword around such a one speaks of can't be there.
+    ``unknown_dialects``: the values of ``$schema`` that say nothing, without their fragments.
     """
 
     def __init__(
@@ -107,11 +110,13 @@ class Reporter:
         options: JsonOptions,
         restrictions: Sequence[tuple[str, str, str]],
         impossible: Sequence[Schema] = (),
+        unknown_dialects: Container[str] = (),
     ) -> None:
         self._schemas = schemas
         self._options = options
         self._restrictions = {(location, keyword): detail for location, keyword, detail in restrictions}
         self._impossible = impossible
+        self._unknown_dialects = unknown_dialects
 
     def __call__(self) -> Iterator[Entry]:
         self._empty: dict[tuple[str, str], list[str]] = {}
@@ -145,6 +150,9 @@ class Reporter:
                 yield Entry(location, keyword, Outcome.ANNOTATION, "ignored beside $ref in this dialect")
             elif row.outcome == "annotation":
                 yield Entry(location, keyword, Outcome.ANNOTATION)
+            elif keyword == "$schema" and urldefrag(str(value[keyword]))[0] in self._unknown_dialects:
+                detail = f"{value[keyword]!r} is not a known dialect: the schema is read as if it named none"
+                yield Entry(location, keyword, Outcome.ANNOTATION, detail)
             elif row.outcome != "structure":
                 yield self._entry(location, row, value)
 
@@ -168,12 +176,22 @@ class Reporter:
         empty = sorted(self._empty.get((location, keyword), ()))
         if empty:
             return Entry(location, keyword, Outcome.ENFORCED, f"{NOTHING_FITS}{', '.join(empty)}")
+        if keyword in ("pattern", "patternProperties") and (notes := _pattern_notes(schema[keyword])):
+            return Entry(location, keyword, Outcome.ENFORCED, notes)
         detail = self._restrictions.get((location, keyword))
         if detail is None and keyword in ("properties", "required") and self._options.escapes == "any":
             detail = "keys are written with escapes only where JSON needs them"
         if detail is not None:
             return Entry(location, keyword, Outcome.RESTRICTED, detail)
         return Entry(location, keyword, Outcome.ENFORCED)
+
+
+def _pattern_notes(argument: Json) -> str:
+    """What is to be said of a pattern, or of those of an object's names."""
+    notes = (
+        note for pattern in ([argument] if isinstance(argument, str) else argument) for note in other_dialects(pattern)
+    )
+    return "; ".join(dict.fromkeys(notes))
 
 
 def _inside(value: Mapping[str, Json], dialect: Dialect, location: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
