@@ -1,4 +1,5 @@
-"""Writes the support tables of README.md and docs/json-schema.md from `grammar_decode.json_schema.keywords`.
+"""Writes the support tables of README.md and docs/json-schema.md from `grammar_decode.json_schema.keywords`, and docs/api.md
+from the public names.
 
     .venv/bin/python docs/tables.py
 
@@ -7,10 +8,15 @@ tests/test_repo.py fails while they differ, and says to run this.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-from grammar_decode import limits
+import grammar_decode
+from grammar_decode import _core, limits
 from grammar_decode.json_schema.formats import NUMBER_FORMATS, STRING_FORMATS
 from grammar_decode.json_schema.keywords import TABLE, Keyword
 
@@ -97,6 +103,81 @@ def _dialects(row: Keyword) -> str:
     return f"{known[0]} on" if row.until > 2020 else f"{known[0]} to {known[-1]}"
 
 
+def functions_table() -> str:
+    """The public functions, and what the first sentence about each says."""
+    rows = [
+        _row(name, getattr(grammar_decode, name))
+        for name in grammar_decode.__all__
+        if inspect.isfunction(getattr(grammar_decode, name))
+    ]
+    return "\n".join(["| function | |", "|---|---|", *rows])
+
+
+def classes_table() -> str:
+    """The public classes, errors left out, and what the first sentences about them and what they have say."""
+    parts = []
+    for name in grammar_decode.__all__:
+        cls = getattr(grammar_decode, name)
+        if not inspect.isclass(cls) or issubclass(cls, Exception):
+            continue
+        rows = [_row(member, value) for member, value in _members(cls)]
+        table = ["", "| | |", "|---|---|", *rows] if rows else []
+        parts.append("\n".join([f"### `{name}`", "", _first_sentence(cls), *table]))
+    return "\n\n".join(parts)
+
+
+def errors_table() -> str:
+    """The public errors, in the words of their module."""
+    tree = (grammar_decode.errors.__doc__ or "").split("\n\n")[1]
+    return f"```text\n{inspect.cleandoc(tree)}\n```"
+
+
+def _members(cls: type) -> Iterator[tuple[str, Any]]:
+    """Methods and properties, those of base classes of this package included."""
+    seen = set()
+    for base in cls.__mro__:
+        for name, value in vars(base).items() if base.__module__.startswith("grammar_decode") else ():
+            if name.startswith("_") or name in seen:
+                continue
+            seen.add(name)
+            if isinstance(value, (classmethod, staticmethod)):
+                yield name, value.__func__
+            elif isinstance(value, (property, functools.cached_property)) or inspect.isfunction(value):
+                yield name, value
+            elif cls is grammar_decode.GrammarMatcher and callable(getattr(_core.Matcher, name, None)):
+                yield name, getattr(_core.Matcher, name)  # bound once for each matcher, for speed
+
+
+def _row(name: str, value: Any) -> str:
+    return f"| `{name}{_arguments(name, value)}` | {_first_sentence(value)} |"
+
+
+def _arguments(name: str, value: Any) -> str:
+    if isinstance(value, (property, functools.cached_property)):
+        return ""
+    if not inspect.isfunction(value):  # of the kernel: its first line is the signature
+        first = value.__doc__.splitlines()[0]
+        return "(" + ", ".join(re.findall(r"(\w+):", first.replace("self", ""))) + ")"
+    names = []
+    only_names = False
+    for parameter in inspect.signature(value).parameters.values():
+        if parameter.name in ("self", "cls"):
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY and not only_names:
+            only_names = True
+            names.append("*")
+        has_default = parameter.default is not parameter.empty
+        names.append({parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "") + parameter.name + "=…" * has_default)
+    return f"({', '.join(names)})"
+
+
+def _first_sentence(value: Any) -> str:
+    text = inspect.cleandoc(value.__doc__ or "").split("\n\n")
+    paragraph = text[1] if "->" in text[0] and len(text) > 1 else text[0]
+    plain = re.sub(r":\w+:`~?\.?(?:[\w.]*\.)?(\w+)`", r"`\1`", " ".join(paragraph.split())).replace("``", "`")
+    return re.split(r"(?<=[^.]\.) (?=[A-Z`])", plain)[0]
+
+
 #: Document, name of the place in it, what stands there.
 TABLES: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("README.md", "keywords", short_table),
@@ -104,6 +185,9 @@ TABLES: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("docs/json-schema.md", "formats", format_table),
     ("docs/json-schema.md", "unsupported", unsupported_table),
     ("docs/json-schema.md", "limits", limits_table),
+    ("docs/api.md", "functions", functions_table),
+    ("docs/api.md", "classes", classes_table),
+    ("docs/api.md", "errors", errors_table),
 )
 DOCUMENTS = sorted({document for document, _, _ in TABLES})
 
