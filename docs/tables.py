@@ -1,5 +1,4 @@
-"""Writes the support tables of README.md and docs/json-schema.md from `grammar_decode.json_schema.keywords`, and docs/api.md
-from the public names.
+"""Writes tables into documents: of the keywords that are supported from `json_schema.keywords`, of the public names.
 
     .venv/bin/python docs/tables.py
 
@@ -149,10 +148,10 @@ def _members(cls: type) -> Iterator[tuple[str, Any]]:
 
 
 def _row(name: str, value: Any) -> str:
-    return f"| `{name}{_arguments(name, value)}` | {_first_sentence(value)} |"
+    return f"| `{name}{_arguments(value)}` | {_first_sentence(value)} |"
 
 
-def _arguments(name: str, value: Any) -> str:
+def _arguments(value: Any) -> str:
     if isinstance(value, (property, functools.cached_property)):
         return ""
     if not inspect.isfunction(value):  # of the kernel: its first line is the signature
