@@ -255,6 +255,22 @@ def test_mask_refuses_a_prefix_that_is_not_allowed_and_points_at_it(
     assert "at byte 2" in done.err
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="another variable names the cache folder")
+def test_mask_keeps_the_vocabulary_of_a_tokenizer_json(
+    run: Any, schema: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words = {chr(byte): byte - 32 for byte in range(32, 127)}
+    file = tmp_path / "tokenizer.json"
+    file.write_text(json.dumps({"model": {"type": "BPE", "vocab": words}, "decoder": {"type": "ByteLevel"},
+                                "added_tokens": [{"id": 95, "content": "</s>", "special": True}]}))  # fmt: skip
+    first = run("mask", schema, "--vocab", file, "--json").json["num_legal"]
+    (kept,) = (tmp_path / "cache" / "grammar-decode" / "vocabularies").iterdir()
+    written = kept.stat().st_mtime_ns
+    assert run("mask", schema, "--vocab", file, "--json").json["num_legal"] == first > 0
+    assert kept.stat().st_mtime_ns == written
+
+
 def test_mask_names_a_vocabulary_that_it_cannot_read(run: Any, schema: Path, tmp_path: Path) -> None:
     assert "no such file" in run("mask", schema, "--vocab", tmp_path / "x.gguf").err
     odd = tmp_path / "vocab.xyz"

@@ -107,11 +107,12 @@ def mask_command(
 
 def _read_vocabulary(path: Path) -> Vocabulary:
     from grammar_decode import Vocabulary
+    from grammar_decode.models.smollm2 import cache_folder
 
     if not path.is_file():
         fail(f"{path}: no such file")
     readers: dict[str, Callable[[Path], Vocabulary]] = {
-        ".json": Vocabulary.from_tokenizer_json,
+        ".json": lambda path: Vocabulary.from_tokenizer_json(path, cache_folder=cache_folder() / "vocabularies"),
         ".gguf": Vocabulary.from_gguf,
         ".tiktoken": _read_tiktoken,
     }

@@ -9,9 +9,10 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from grammar_decode.errors import VocabularyError
 from grammar_decode.vocabulary.byte_rules import (
@@ -27,23 +28,35 @@ _MAX_ID = 2**24  # far above any tokenizer; keeps a damaged file from taking all
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
-def load_tokenizer_json(source: str | bytes | os.PathLike[str] | Mapping[str, Any]) -> Mapping[str, Any]:
+Source: TypeAlias = "str | bytes | os.PathLike[str] | Mapping[str, Any]"
+
+
+def bytes_of(source: str | bytes | os.PathLike[str]) -> bytes:
+    """What is in the file (``.gz`` as it is), or the text itself."""
+    if isinstance(source, bytes):
+        return source
+    if isinstance(source, str) and source.lstrip()[:1] == "{":
+        return source.encode("utf-8", "surrogatepass")
+    try:
+        return Path(source).read_bytes()
+    except OSError as error:
+        raise VocabularyError(f"The tokenizer file can't be read: {error}.") from error
+    except TypeError:
+        raise VocabularyError(
+            f"The tokenizer is {source!r:.60}. Pass the path of a tokenizer.json, its text, or the parsed object."
+        ) from None
+
+
+def load_tokenizer_json(source: Source) -> Mapping[str, Any]:
     """The parsed file, from a path (``.gz`` as well), from the JSON text itself, or from the parsed object."""
     if isinstance(source, Mapping):
         return source
+    data = bytes_of(source)
     try:
-        if isinstance(source, bytes):
-            data: bytes | str = source
-        elif isinstance(source, str) and source.lstrip()[:1] == "{":
-            data = source
-        else:
-            data = Path(source).read_bytes()
-        if isinstance(data, bytes) and data.startswith(_GZIP_MAGIC):
-            data = gzip.decompress(data)
-        parsed = json.loads(data)
+        parsed = json.loads(gzip.decompress(data) if data.startswith(_GZIP_MAGIC) else data)
     except OSError as error:
         raise VocabularyError(f"The tokenizer file can't be read: {error}.") from error
-    except ValueError as error:
+    except (ValueError, EOFError, zlib.error) as error:
         raise VocabularyError(f"The tokenizer is not JSON: {error}. Pass a tokenizer.json file or its text.") from error
     if not isinstance(parsed, dict):
         raise VocabularyError(f"A tokenizer.json holds an object, not a {type(parsed).__name__}.")
