@@ -40,6 +40,7 @@ def measured(backend: str, rounds: int, tokens: int) -> dict[str, Any]:
 
     register()
     from vllm import LLM, SamplingParams
+    from vllm.exceptions import VLLMValidationError
     from vllm.sampling_params import StructuredOutputsParams
 
     llm = LLM(
@@ -62,8 +63,13 @@ def measured(backend: str, rounds: int, tokens: int) -> dict[str, Any]:
         (output,) = llm.chat(chat, params, use_tqdm=False)
         return (time.process_time() - started) * 1000, len(output.outputs[0].token_ids)
 
-    for name, schema in schemas.items():  # warm: the model, the backend, its threads
-        request(name, schema, tokens)
+    refused = []
+    for name, schema in list(schemas.items()):  # warm: the model, the backend, its threads
+        try:
+            request(name, schema, tokens)
+        except VLLMValidationError:  # HTTP 400 in the server
+            refused.append(name)
+            del schemas[name]
     times: dict[str, list[float]] = {"new": [], "known": [], "free": []}
     number = 0
     for at in range(rounds):
@@ -74,7 +80,7 @@ def measured(backend: str, rounds: int, tokens: int) -> dict[str, Any]:
             times["known"].append(request(name, fresh, tokens)[0])
             times["free"].append(request(name, None, num_tokens)[0])
             number += num_tokens
-    return {"tokens": number, "times": times}
+    return {"tokens": number, "times": times, "refused": refused}
 
 
 def main() -> None:
@@ -102,7 +108,9 @@ def main() -> None:
         }
         print(
             f"{backend:15} a new schema {added['new']:7.1f}, a known one {added['known']:7.1f}; "
-            f"the request itself {statistics.median(times['free']):.0f} ({result['tokens']} tokens in all)"
+            f"the request itself {statistics.median(times['free']):.0f} ({result['tokens']} tokens in all); "
+            f"refused: {', '.join(result['refused']) or 'none'}",
+            flush=True,
         )
 
 

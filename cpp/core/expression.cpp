@@ -199,16 +199,23 @@ ExprId ExpressionPool::intersect(std::vector<ExprId> list) {
   return n_ary(Kind::kIntersect, flat);
 }
 
-// Whether the form of e shows that it is one of the units that the loop repeats.
-bool ExpressionPool::is_unit(ExprId e, ExprId loop) const {
-  const auto same = [&](ExprId unit) {
-    if (unit == e) return true;
+// Whether the form of e shows that its strings are some of those of `unit`, a spelled character or so.
+bool ExpressionPool::is_part_of(ExprId e, ExprId unit) const {
+  for (;; e = exprs_[e].b, unit = exprs_[unit].b) {
+    if (e == unit) return true;
+    const Expr& x = exprs_[e];
     const Expr& u = exprs_[unit];
-    return u.kind == Kind::kClass && exprs_[e].kind == Kind::kClass && sets_[u.a].includes(sets_[exprs_[e].a]);
-  };
-  const Expr& unit = exprs_[exprs_[loop].a];
-  return unit.kind == Kind::kAlternate ? std::any_of(parts(unit).begin(), parts(unit).end(), same) : same(exprs_[loop].a);
+    if (x.kind == Kind::kAlternate)
+      return std::all_of(parts(x).begin(), parts(x).end(), [&](ExprId part) { return is_part_of(part, unit); });
+    if (u.kind == Kind::kAlternate)
+      return std::any_of(parts(u).begin(), parts(u).end(), [&](ExprId part) { return is_part_of(e, part); });
+    if (x.kind == Kind::kClass && u.kind == Kind::kClass) return sets_[u.a].includes(sets_[x.a]);
+    if (x.kind != Kind::kConcat || u.kind != Kind::kConcat || !is_part_of(x.a, u.a)) return false;
+  }
 }
+
+// Whether the form of e shows that it is one of the units that the loop repeats.
+bool ExpressionPool::is_unit(ExprId e, ExprId loop) const { return is_part_of(e, exprs_[loop].a); }
 
 // Whether a text is units of the loop, one after another, as far as classes of bytes show it.
 bool ExpressionPool::are_units(std::string_view text, ExprId loop) const {

@@ -154,6 +154,7 @@ class ExpressionPool {
   ExprId intersect(std::vector<ExprId> parts);
   ExprId complement(ExprId part);
   bool is_loop(ExprId e) const { return exprs_[e].kind == Kind::kRepeat && exprs_[e].b == 0 && exprs_[e].c == kNone; }
+  bool is_part_of(ExprId e, ExprId unit) const;
   bool is_unit(ExprId e, ExprId loop) const;
   bool are_units(std::string_view text, ExprId loop) const;
   bool is_within(ExprId e, ExprId loop);

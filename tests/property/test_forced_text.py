@@ -31,6 +31,11 @@ def written(model: Any, matcher: gd.GrammarMatcher, *, forced_text: bool) -> gd.
     return result
 
 
+def is_without_blanks_at_the_end(text: str, of: str) -> bool:
+    """A document ends where only blanks could follow; a model that is asked may write some."""
+    return of.startswith(text) and not of[len(text) :].strip(" \t\n\r")
+
+
 @SETTINGS
 @given(random_schemas(), options, st.sampled_from(SYNTHETIC), seeds)
 def test_a_model_that_wants_a_document_writes_it_in_the_same_tokens(
@@ -44,10 +49,11 @@ def test_a_model_that_wants_a_document_writes_it_in_the_same_tokens(
     assert tokens is not None
     model = Writer(as_vocabulary(vocabulary), text_of(vocabulary, tokens))
     plain, forced = (written(model, matcher, forced_text=forced_text) for forced_text in (False, True))
-    assert forced.text == plain.text
+    assert is_without_blanks_at_the_end(forced.text, plain.text)
     if vocabulary == ALL_SINGLE_BYTES:  # else the longest token may lead to where no token goes on
         assert plain.text == text_of(vocabulary, tokens).decode()
-    assert forced.tokens[:-1] == plain.tokens[:-1]  # the last are stop tokens, and any of them will do
+    kept = len(forced.tokens) - 1
+    assert forced.tokens[:kept] == plain.tokens[:kept]  # the last are stop tokens, and any of them will do
     assert forced.num_model_calls <= plain.num_model_calls
 
 
@@ -59,9 +65,8 @@ def test_a_model_that_wants_what_can_not_be_writes_the_same_text(
     matcher = drawn_matcher(schema, ALL_SINGLE_BYTES, json_options)
     model = Chance(as_vocabulary(ALL_SINGLE_BYTES), seed)
     plain, forced = (written(model, matcher, forced_text=forced_text) for forced_text in (False, True))
-    if plain.stop_reason == "completed":
-        assert forced.text == plain.text
-    else:  # forced text takes fewer tokens, so it has come farther
+    if not is_without_blanks_at_the_end(forced.text, plain.text):
+        assert plain.stop_reason == "length"  # forced text takes fewer tokens, so it has come farther
         assert forced.text.startswith(plain.text.rstrip("\N{REPLACEMENT CHARACTER}"))
 
 

@@ -82,6 +82,13 @@ SEARCHES: list[tuple[str, Any, str, bool, int]] = [
         False,
         2_000,
     ),
+    (
+        "what_a_look_ahead_excludes_is_seen_within_a_loop_of_more_characters",
+        {"type": "string", "pattern": r"^(?!.*://)(?=.{1,255}$)((.{1,63}\.){1,127}(?![0-9]*$)[a-z0-9-]+\.?)$"},
+        '"ab.c://',
+        False,
+        10_000,
+    ),
 ]
 
 
