@@ -306,16 +306,21 @@ def _compiled(
         raise error.at(location) from None
     if is_empty:
         raise UnsatisfiableSchema(
-            "the schema is unsatisfiable: no JSON document matches it", location="#", hint=_where_nothing_fits(grammar)
+            "the schema is unsatisfiable: no JSON document matches it",
+            location="#",
+            hint=_where_nothing_fits((schema, resources), options, limits, work),
         )
     return grammar
 
 
-def _where_nothing_fits(grammar: Grammar) -> str:
+def _where_nothing_fits(content: tuple[Any, Any], options: JsonOptions, limits: Limits, work: Work) -> str:
     """What to do about a schema that nothing satisfies. The places are those that the report knows."""
     places: list[str] = []
-    with contextlib.suppress(GrammarDecodeError):  # the report compiles again, which may take too long
-        places = [entry.detail for entry in grammar.report if entry.detail.startswith(NOTHING_FITS)]
+    if (seconds := work.seconds_left()) > 0:
+        # The report compiles again, in what is left of the time.
+        with contextlib.suppress(GrammarDecodeError):
+            _, report = _told(content, options, replace(limits, max_compile_seconds=seconds))
+            places = [entry.detail for entry in report if entry.detail.startswith(NOTHING_FITS)]
     if places:
         return f"Look here first: {'; '.join(places[:3])}."
     return "Look for keywords that contradict each other, or a required property whose schema nothing satisfies."

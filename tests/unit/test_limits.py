@@ -20,6 +20,7 @@ import pytest
 import grammar_decode as gd
 from adversarial import PATTERNS
 from grammar_decode import _core
+from grammar_decode import grammar as grammar_module
 from grammar_decode.ir.encode import encode
 from grammar_decode.json_schema import compile_schema
 
@@ -282,6 +283,22 @@ def test_other_threads_run_while_the_kernel_compiles() -> None:
         turns += 1
     assert len(outcome) == 1
     assert turns > 20  # with the interpreter locked for those 0.15 seconds it would be a few
+
+
+def test_the_hint_of_an_unsatisfiable_schema_has_what_is_left_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+
+    def told(content: Any, options: Any, limits: gd.Limits) -> Any:
+        given.append(limits.max_compile_seconds)
+        return compile_schema(content[0], options, content[1], limits)
+
+    monkeypatch.setattr(grammar_module, "_told", told)
+    with pytest.raises(gd.UnsatisfiableSchema, match="#/properties/a"):
+        gd.compile_json_schema(
+            {"type": "object", "properties": {"a": {"type": "string", "enum": [1]}}, "required": ["a"]}
+        )
+    assert len(given) == 1
+    assert 0 < given[0] < gd.Limits().max_compile_seconds
 
 
 def test_a_refused_schema_leaves_other_grammars_as_they_were() -> None:
