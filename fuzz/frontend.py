@@ -1,6 +1,6 @@
 """Fuzz targets of the Python side: ``python fuzz/frontend.py TARGET [CORPUS ...] [-max_total_time=SECONDS]``.
 
-Targets: ``schema`` (JSON as a schema), ``pattern`` (ECMA-262), ``saved`` (Grammar.from_bytes), ``gguf`` and ``tokenizer``
+Targets: ``schema`` (JSON as a schema), ``pattern`` (ECMA-262), ``saved`` (from_bytes of Grammar and Vocabulary), ``gguf`` and ``tokenizer``
 (files of vocabularies). Each knows what may be raised; everything else is a finding, and so is a broken promise: a mask
 and a matcher that differ, a grammar that is another one after saving, two readings of one pattern.
 
@@ -147,6 +147,13 @@ def is_text(data: bytes) -> bool:
 
 
 def saved(data: bytes) -> None:
+    if data.startswith(b"GDVO"):
+        try:
+            vocabulary = gd.Vocabulary.from_bytes(data)
+        except gd.SerializationError:
+            return
+        check(gd.Vocabulary.from_bytes(vocabulary.to_bytes()) == vocabulary, "another vocabulary after saving")
+        return
     try:
         grammar = gd.Grammar.from_bytes(data)
     except gd.SerializationError:
@@ -260,6 +267,8 @@ HEADER = 32
 
 def with_checksum(data: bytes) -> bytes:
     """With lengths and a checksum that fit, so that what is behind them is reached."""
+    if data.startswith(b"GDVO"):
+        return data[:8] + hashlib.blake2b(data[24:], digest_size=16).digest() + data[24:]
     ir_size = min(int.from_bytes(data[8:12], "little"), len(data) - HEADER)
     sizes = ir_size.to_bytes(4, "little") + (len(data) - HEADER - ir_size).to_bytes(4, "little")
     checksum = hashlib.blake2b(data[HEADER:], digest_size=16).digest()

@@ -73,6 +73,8 @@ def main(target: Path) -> None:
         keep(target / "corpus/gguf", model, gguf_file(model))
     for decoder in ("ByteLevel", "ByteFallback", "Metaspace"):
         keep(target / "corpus/tokenizer", decoder, tokenizer_file(decoder))
+        vocabulary = gd.Vocabulary.from_tokenizer_json(tokenizer_file(decoder), stop_token_ids=[1])
+        keep(target / "corpus/saved", f"vocabulary-{decoder}", vocabulary.to_bytes())
     for number, curated in enumerate(CURATED):
         options = gd.JsonOptions(key_order="schema") if number % 2 else None
         grammar = gd.compile_json_schema(curated.schema, options, cache=None)

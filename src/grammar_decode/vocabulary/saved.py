@@ -77,13 +77,6 @@ def path_of(folder: str | os.PathLike[str], source: bytes, *options: object) -> 
     return Path(folder, f"{digest.hexdigest()}.vocabulary")
 
 
-def load(path: Path) -> tuple[list[bytes | None], list[int], int] | None:
-    """What :func:`store` wrote there; None where nothing is, or nothing that can be used."""
-    with contextlib.suppress(OSError, SerializationError):
-        return from_bytes(path.read_bytes())
-    return None
-
-
 def store(path: Path, data: bytes) -> None:
     """Put a whole file in place of what is there. Where that can't be done, warn: a cache is no reason to fail."""
     draft: Path | None = None

@@ -6,6 +6,7 @@ normalisation; a mask is about bytes.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import operator
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from grammar_decode import _core
-from grammar_decode.errors import VocabularyError
+from grammar_decode.errors import SerializationError, VocabularyError
 from grammar_decode.locks import give_lock
 from grammar_decode.vocabulary import saved
 from grammar_decode.vocabulary.byte_rules import TokenTable
@@ -114,8 +115,8 @@ class Vocabulary:
         data = bytes_of(source)
         stops = None if stop_token_ids is None else list(stop_token_ids)
         path = saved.path_of(cache_folder, data, stops, size, added_tokens_as_text)
-        if (kept := saved.load(path)) is not None:
-            return _rebuild(*kept)
+        with contextlib.suppress(OSError, SerializationError):  # nothing is there, or nothing that can be used
+            return cls.from_bytes(path.read_bytes())
         vocabulary = cls.from_tokenizer_json(
             data, stop_token_ids=stops, size=size, added_tokens_as_text=added_tokens_as_text
         )
@@ -190,7 +191,10 @@ class Vocabulary:
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError(f"a vocabulary is read from bytes, not {type(data).__name__}")
         token_bytes, stop_token_ids, size = saved.from_bytes(bytes(data))
-        return cls(token_bytes, stop_token_ids=stop_token_ids, size=size)
+        try:
+            return cls(token_bytes, stop_token_ids=stop_token_ids, size=size)
+        except VocabularyError as error:
+            raise SerializationError(f"The vocabulary contradicts itself: {error}") from error
 
     def _core_vocabulary_for(self, stop_token_ids: Sequence[int]) -> _core.Vocabulary:
         """The index for sequences that end with other stop tokens than the vocabulary's own.
