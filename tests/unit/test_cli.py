@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import grammar_decode
 from grammar_decode.json_schema import JsonOptions
 from grammar_decode.vocabulary import Vocabulary
 
@@ -404,6 +405,12 @@ def test_every_command_has_a_help_text(run: Any, command: str) -> None:
     assert done.code == 0
     assert "SCHEMA" in done.out
     assert "--key-order" in done.out
+
+
+def test_the_version_is_printed_without_a_command(run: Any) -> None:
+    done = run("--version")
+    assert (done.code, done.out) == (0, f"grammar-decode {grammar_decode.__version__}\n")
+    assert "Constrained decoding" in run("--help").out
 
 
 def test_wrong_usage_is_exit_code_2(run: Any, schema: Path) -> None:
