@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 #: whose `stop_reason` it is.
 StopReason = Literal["completed", "length", "stop", "mask_violation"]
 
+#: How many characters of its text a printed result shows.
+_MOST_SHOWN = 200
+
 #: How many bits are set in each 16-bit number.
 _NUM_BITS = np.array([number.bit_count() for number in range(1 << 16)], dtype=np.uint8)
 
@@ -126,6 +129,12 @@ class GenerationResult:
     #: The seed that repeats this run, also where none was given.
     seed: int
     timings: Timings
+
+    def __repr__(self) -> str:
+        """The beginning of the text, how the run ended and how many tokens it took; the fields have the rest."""
+        text = self.text if len(self.text) <= _MOST_SHOWN else self.text[: _MOST_SHOWN - 1] + "…"
+        judged = {True: ", valid", False: ", not valid", None: ""}[self.valid]
+        return f"<GenerationResult {text!r}: {self.stop_reason}{judged}, {len(self.tokens)} tokens>"
 
     @property
     def num_forced(self) -> int:

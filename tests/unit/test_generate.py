@@ -147,6 +147,15 @@ def test_a_character_that_the_limit_cuts_in_two_is_shown_as_replaced() -> None:
     )
 
 
+def test_a_printed_result_is_one_line_however_long_the_run() -> None:
+    document = b'"' + b"x" * 400 + b'"'
+    result = generate(FakeModel(), None, FakeMatcher(document), "", max_tokens=500)
+    assert repr(result) == f"<GenerationResult '\"{'x' * 198}…': completed, 403 tokens>"
+    assert str(result) == repr(result)
+    cut = generate(FakeModel(), None, FakeMatcher(document), "", max_tokens=3)
+    assert repr(cut) == "<GenerationResult '\"xx': length, 3 tokens>"
+
+
 def test_the_result_is_not_there_before_the_stream_has_ended() -> None:
     stream = generate_stream(FakeModel(), None, FakeMatcher(b"12"), "x")
     next(stream)

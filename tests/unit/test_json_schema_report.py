@@ -171,3 +171,13 @@ def test_a_schema_that_is_like_another_one_is_reported_where_only_a_reference_le
     entries = report_of({"type": "object", "anyOf": alternatives, "$defs": {"one": number, "two": dict(number)}})
     assert ("#/$defs/one", "minimum") in entries
     assert ("#/$defs/two", "minimum") in entries
+
+
+def test_a_printed_report_has_one_line_for_each_keyword_with_its_pointer() -> None:
+    _, report = compile_schema({"properties": {"a/b": {"type": "string", "minLenght": 3}}})
+    assert str(report).splitlines() == [
+        "#/properties: enforced",
+        "#/properties/a~1b/type: enforced",
+        "#/properties/a~1b/minLenght: annotation (not a keyword of this dialect)",
+    ]
+    assert str(Report(())) == "no keywords"

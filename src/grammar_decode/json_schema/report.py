@@ -11,7 +11,7 @@ from enum import Enum
 from functools import cached_property
 from urllib.parse import urldefrag
 
-from grammar_decode.json_schema.document import Json, Schema, pointer, subschemas
+from grammar_decode.json_schema.document import Json, Schema, pointer, steps, subschemas
 from grammar_decode.json_schema.formats import KNOWN_FORMATS, is_openapi, note_of
 from grammar_decode.json_schema.keywords import NEEDED_BESIDE, Dialect, Keyword, keywords_of
 from grammar_decode.json_schema.options import JsonOptions
@@ -34,6 +34,10 @@ class Entry:
     keyword: str
     outcome: Outcome
     detail: str = ""
+
+    def __str__(self) -> str:
+        note = f" ({self.detail})" if self.detail else ""
+        return f"{self.location}{steps([self.keyword])}: {self.outcome.value}{note}"
 
 
 #: How the detail of an entry begins that tells of schemas without values.
@@ -71,6 +75,10 @@ class Report:
 
     def __repr__(self) -> str:
         return f"<Report of {len(self)} keywords, {len(self.annotations)} of them annotations>"
+
+    def __str__(self) -> str:
+        """One line for each keyword: its JSON pointer, what became of it, and what is to be said about that."""
+        return "\n".join(map(str, self)) or "no keywords"
 
     def to_json(self) -> list[list[str]]:
         """The entries as JSON: location, keyword, outcome, detail."""
