@@ -320,8 +320,21 @@ def test_marker_tokens_of_a_tokenizer() -> None:
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.add_tokens(["<tool_call>"])
     tokenizer.add_special_tokens(["</think>"])
-    markers = gd.MarkerTokens.from_tokenizer(tokenizer, ["</think>", "<tool_call>", "<other>"])
+    markers = gd.MarkerTokens.from_tokenizer(tokenizer, ["</think>", "<tool_call>"])
     assert markers == gd.MarkerTokens({"<tool_call>": 0, "</think>": 1})
+
+
+class AddedTokens:
+    """What from_tokenizer reads of a tokenizer of transformers."""
+
+    def get_added_vocab(self) -> dict[str, int]:
+        return {"<tool_call>": 7}
+
+
+def test_markers_that_a_tokenizer_has_not_are_named_and_not_dropped() -> None:
+    with pytest.raises(gd.VocabularyError, match=r"no added token '</thnk>', '<x>'; it has '<tool_call>'"):
+        gd.MarkerTokens.from_tokenizer(AddedTokens(), ["<tool_call>", "</thnk>", "<x>"])
+    assert gd.MarkerTokens.from_tokenizer(AddedTokens(), ["<tool_call>"]).ids == {"<tool_call>": 7}
 
 
 # ---- walks ----------------------------------------------------------------------------------------------------------
@@ -489,3 +502,38 @@ def test_formats_are_plain_data() -> None:
         gd.Reasoning("")
     with pytest.raises(TypeError, match="mapping"):
         gd.compile_chat_request([])  # type: ignore[arg-type]
+
+
+WRONG_ARGUMENTS: list[tuple[Any, type[Exception], str]] = [
+    (lambda: gd.ToolFormat(begin=3), TypeError, "ToolFormat.begin must be a str, not 3"),
+    (lambda: gd.ToolFormat(array="yes"), TypeError, "ToolFormat.array must be a bool"),
+    (lambda: gd.ToolFormat(name_key="x", arguments_key="x"), gd.GrammarDecodeError, "two keys"),
+    (lambda: gd.ToolFormat(end="\ud800"), gd.GrammarDecodeError, "has no UTF-8"),
+    (lambda: gd.Reasoning(None), TypeError, "Reasoning.end must be a str"),
+    (lambda: gd.Reasoning(begin=b"<think>"), TypeError, "Reasoning.begin must be a str"),
+    (lambda: gd.MarkerTokens(["</think>"]), TypeError, "needs a mapping"),
+    (lambda: gd.MarkerTokens({"</think>": "5"}), gd.VocabularyError, "must be a token id, not '5'"),
+    (lambda: gd.MarkerTokens({5: "</think>"}), gd.VocabularyError, "must be text"),
+    (lambda: gd.MarkerTokens({}).applied_to(None), TypeError, "applied to a Vocabulary"),
+    (lambda: gd.MarkerTokens.from_tokenizer(object(), ["a"]), gd.VocabularyError, "not a object. Pass the ids"),
+    (lambda: gd.MarkerTokens.from_tokenizer(AddedTokens(), "<a>"), TypeError, "pass a list"),
+    (lambda: gd.MarkerTokens.from_tokenizer(AddedTokens(), None), TypeError, "list of texts"),
+    (lambda: gd.MarkerTokens.from_tokenizer(AddedTokens(), [1]), TypeError, "must be a text"),
+    (
+        lambda: gd.compile_chat_request({}, "hermes"),
+        TypeError,
+        "must be a ToolFormat or None, not 'hermes'",
+    ),
+    (lambda: gd.compile_chat_request({}, reasoning="</think>"), TypeError, "reasoning must be a Reasoning"),
+    (lambda: gd.compile_chat_request({}, markers={"</think>": 5}), TypeError, "markers must be a MarkerTokens"),
+    (lambda: gd.compile_chat_request({}, options={}), TypeError, "options must be a JsonOptions"),
+    (lambda: gd.compile_chat_request({}, limits=3), TypeError, "limits must be a Limits"),
+    (lambda: gd.compile_chat_request({}, cache=True), TypeError, "cache must be a GrammarCache"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "message"), WRONG_ARGUMENTS, ids=[each[2] for each in WRONG_ARGUMENTS])
+def test_arguments_of_a_wrong_type_are_named(call: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=re.escape(message)) as caught:
+        call()
+    assert type(caught.value) is kind

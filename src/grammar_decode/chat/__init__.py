@@ -46,12 +46,23 @@ def compile_chat_request(
     answer is text; ``allowed_tools`` chooses among them. ``parallel_tool_calls``: False allows one call only.
 
     ``tool_format``: how calls are written (by default :meth:`ToolFormat.hermes`). Raises SchemaError and its kinds with
-    the place in the request.
+    the place in the request, and TypeError for another argument of a wrong type.
 
     >>> grammar = compile_chat_request({"response_format": {"type": "json_object"}})
     """
     if not isinstance(request, Mapping):
         raise TypeError(f"the request must be a mapping, not {type(request).__name__}")
+    for name, value, expected in (
+        ("tool_format", tool_format, ToolFormat),
+        ("reasoning", reasoning, Reasoning),
+        ("markers", markers, MarkerTokens),
+        ("options", options, JsonOptions),
+        ("limits", limits, Limits),
+        ("cache", cache, GrammarCache),
+    ):
+        if value is not None and not isinstance(value, expected):
+            given = f"{value!r:.60} ({type(value).__name__})"
+            raise TypeError(f"{name} must be a {expected.__name__} or None, not {given}")
     tool_format = tool_format or ToolFormat.hermes()
     options, limits = options or JsonOptions(), limits or Limits()
     key: Hashable | None = None

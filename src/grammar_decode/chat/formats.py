@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from grammar_decode.errors import GrammarDecodeError
+
+
+def _check_fields(value: Any) -> None:
+    """Raise TypeError or GrammarDecodeError for a field of another type, or that is no text."""
+    for each in fields(value):
+        given, expected = getattr(value, each.name), type(each.default)
+        where = f"{type(value).__name__}.{each.name}"
+        if not isinstance(given, expected):
+            raise TypeError(f"{where} must be a {expected.__name__}, not {given!r:.60} ({type(given).__name__})")
+        if isinstance(given, str) and not _is_text(given):
+            raise GrammarDecodeError(f"{where} is {given!r:.60}, which has no UTF-8: a model can't write it")
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -23,6 +43,13 @@ class ToolFormat:
     array: bool = False
     name_key: str = "name"
     arguments_key: str = "arguments"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+        if self.name_key == self.arguments_key:
+            raise GrammarDecodeError(
+                f"ToolFormat.name_key and arguments_key are both {self.name_key!r}, but a call needs two keys"
+            )
 
     @classmethod
     def hermes(cls) -> ToolFormat:
@@ -51,5 +78,6 @@ class Reasoning:
     begin: str = ""
 
     def __post_init__(self) -> None:
+        _check_fields(self)
         if not self.end:
-            raise GrammarDecodeError("Reasoning needs an end marker")
+            raise GrammarDecodeError("Reasoning needs an end marker: the text behind which the answer begins")
