@@ -203,6 +203,54 @@ def test_a_processor_of_another_batch_is_told_apart(smollm2: Any, grammar: gd.Gr
             processor(torch.full((2, length), 2), scores[:2])
 
 
+#: As many tokens as bytes, a stop token, and padding.
+NARROW = gd.Vocabulary([*(bytes([byte]) for byte in range(256)), None], stop_token_ids=[256], size=300)
+
+
+def test_what_is_no_grammar_or_vocabulary_is_named_with_what_to_pass(grammar: gd.Grammar) -> None:
+    from grammar_decode.integrations.transformers import GrammarLogitsProcessor
+
+    wrong: list[tuple[Any, Any, dict[str, Any], type[Exception], str]] = [
+        (SCHEMA, NARROW, {}, TypeError, r"not dict\. Pass a Grammar, which compile_json_schema\(schema\)"),
+        ("{}", NARROW, {}, TypeError, "not str"),
+        (None, NARROW, {}, TypeError, "not NoneType"),
+        ([grammar, SCHEMA], NARROW, {}, TypeError, r"grammar\[1\] must be a Grammar or None, not dict"),
+        ([], NARROW, {}, ValueError, "empty"),
+        (grammar, object(), {}, TypeError, r"not object\. Pass vocabulary_of\(model, tokenizer\)"),
+        (grammar, NARROW, {"max_new_tokens": "60"}, TypeError, "max_new_tokens must be a whole number"),
+        (grammar, NARROW, {"prompt_length": -1}, ValueError, "prompt_length must be at least 0"),
+    ]
+    for given, vocabulary, options, kind, message in wrong:
+        with pytest.raises(kind, match=message):
+            GrammarLogitsProcessor(given, vocabulary, **options)
+
+
+def test_one_grammar_in_a_list_does_not_pass_for_a_batch_of_two_prompts(grammar: gd.Grammar) -> None:
+    from grammar_decode.integrations.transformers import GrammarLogitsProcessor
+
+    scores, prompts = torch.zeros((2, 300)), torch.tensor([[1, 2], [1, 3]])
+    with pytest.raises(ValueError, match="1 grammars were given as a list, but the 2 rows are of more prompts"):
+        GrammarLogitsProcessor([grammar], NARROW)(prompts, scores)
+    for given, rows in (
+        (grammar, prompts),
+        ([grammar, None], prompts),
+        ([grammar], torch.tensor([[1, 2], [1, 2]])),  # two samples of one prompt
+        ([grammar, None], torch.tensor([[1, 2], [1, 2], [1, 3], [1, 3]])),
+    ):
+        assert GrammarLogitsProcessor(given, NARROW)(rows, torch.zeros((len(rows), 300))).isinf().any()
+
+
+def test_logits_may_be_wider_than_the_tokens_but_not_narrower(grammar: gd.Grammar) -> None:
+    from grammar_decode.integrations.transformers import GrammarLogitsProcessor
+
+    prompt = torch.tensor([[1, 2]])
+    for width in (257, 290, 300, 400):  # as many as there are tokens; in the padding; and past it
+        masked = GrammarLogitsProcessor(grammar, NARROW)(prompt, torch.zeros((1, width)))
+        assert torch.isfinite(masked[0]).nonzero().flatten().tolist() == [ord("{")]
+    with pytest.raises(ValueError, match="256 columns, but the vocabulary has tokens up to id 256"):
+        GrammarLogitsProcessor(grammar, NARROW)(prompt, torch.zeros((1, 256)))
+
+
 def test_for_model_needs_only_what_generate_needs(smollm2: Any, grammar: gd.Grammar, greedy: str) -> None:
     from grammar_decode.integrations.transformers import GrammarLogitsProcessor
 

@@ -52,14 +52,20 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc] # no type i
         default the length at the first call. ``max_new_tokens``: that of ``generate``; every document is complete
         within it. Raises :class:`MatcherError` if none is that short.
         """
+        if not isinstance(vocabulary, Vocabulary):
+            raise TypeError(
+                f"vocabulary must be a Vocabulary, not {type(vocabulary).__name__}. "
+                "Pass vocabulary_of(model, tokenizer), or use GrammarLogitsProcessor.for_model."
+            )
         self.vocabulary = vocabulary
         self._shared = isinstance(grammar, Grammar)
-        self._grammars: list[Grammar | None] = [grammar] if isinstance(grammar, Grammar) else list(grammar)
-        for each in self._grammars:
-            if each is not None and not isinstance(each, Grammar):
-                raise TypeError(f"GrammarLogitsProcessor needs Grammars (or None), not {type(each).__name__}")
-        self._given_length = prompt_length
-        self._max_new_tokens = max_new_tokens
+        self._grammars = _checked_grammars(grammar)
+        self._given_length = _checked_number("prompt_length", prompt_length, 0)
+        self._max_new_tokens = _checked_number("max_new_tokens", max_new_tokens, 1)
+        # A token past the logits can't be drawn: this many columns are needed.
+        known = vocabulary.token_bytes
+        last_token = max((i for i, token in enumerate(known) if token is not None), default=0)
+        self._needed_width = 1 + max(last_token, *vocabulary.stop_token_ids)
         self._bitmask = allocate_token_bitmask(1, vocabulary.size)
         self.reset()
 
@@ -85,9 +91,15 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc] # no type i
         """The scores with -inf where the grammar forbids; ``scores`` itself is left alone.
 
         ``input_ids``: int64 (rows, length), prompt and answer so far. ``scores``: (rows, width), logits or log
-        probabilities; columns past the vocabulary are forbidden.
+        probabilities; columns past the vocabulary are forbidden, and fewer than it has tokens are refused.
         """
         num_rows, length = input_ids.shape
+        if scores.shape[1] < self._needed_width:
+            raise ValueError(
+                f"The scores have {scores.shape[1]} columns, but the vocabulary has tokens up to id "
+                f"{self._needed_width - 1}, which could never be drawn. It is of another model: "
+                "pass vocabulary_of(model, tokenizer) of this one."
+            )
         if self._prompt_length is None:
             # The first call of all comes before anything was generated, in every mode of `generate`.
             self._prompt_length = length
@@ -121,6 +133,7 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc] # no type i
     def _check_prompts(self, prompts: Any) -> None:
         """Another prompt would be read as an answer that left its grammar, and the row could only stop."""
         if self._prompts is None:
+            self._check_one_prompt_a_grammar(prompts)
             self._prompts = prompts.clone()
         elif self._prompts.shape != prompts.shape or not bool((self._prompts == prompts).all()):
             known = set(map(tuple, self._prompts.tolist()))
@@ -130,10 +143,22 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc] # no type i
                     "A processor serves one call of generate(): make a new one, or reset() it."
                 )
 
+    def _check_one_prompt_a_grammar(self, prompts: Any) -> None:
+        """A list of grammars shorter than the batch would pass for one prompt with several samples or beams."""
+        num_prompts = len(self._grammars)
+        if self._shared or len(prompts) % num_prompts:  # the latter is told with the rows
+            return
+        grouped = prompts.reshape(num_prompts, len(prompts) // num_prompts, -1)
+        if not bool((grouped == grouped[:, :1]).all()):
+            raise ValueError(
+                f"{num_prompts} grammars were given as a list, but the {len(prompts)} rows are of more prompts: "
+                "pass one grammar a prompt, None for one without; or one Grammar, not in a list, for all of them."
+            )
+
     def _constrained_rows(self, num_rows: int) -> Iterator[tuple[int, PrefixStates]]:
         """The rows that have a grammar, and its states. The rows of one prompt (beams, samples) lie together."""
         num_prompts = 1 if self._shared else len(self._grammars)
-        if num_prompts == 0 or num_rows % num_prompts:
+        if num_rows % num_prompts:
             raise ValueError(
                 f"{num_prompts} grammars were given, but generate() has {num_rows} rows: pass one a prompt."
             )
@@ -143,3 +168,27 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc] # no type i
                 states = self._states[id(grammar)]
                 states.capacity = max(states.capacity, 4 * num_rows)
                 yield row, states
+
+
+def _checked_grammars(grammar: Any) -> list[Grammar | None]:
+    if isinstance(grammar, Grammar):
+        return [grammar]
+    expected = "Pass a Grammar, which compile_json_schema(schema) makes of a schema, or a list of one for each prompt"
+    if not isinstance(grammar, Sequence) or isinstance(grammar, (str, bytes)):
+        raise TypeError(f"grammar must be a Grammar or a list of them, not {type(grammar).__name__}. {expected}.")
+    for index, each in enumerate(grammar):
+        if each is not None and not isinstance(each, Grammar):
+            raise TypeError(f"grammar[{index}] must be a Grammar or None, not {type(each).__name__}. {expected}.")
+    if not grammar:
+        raise ValueError(f"The list of grammars is empty. {expected}.")
+    return list(grammar)
+
+
+def _checked_number(name: str, value: Any, least: int) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a whole number or None, not {value!r:.60} ({type(value).__name__})")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
+    return value
