@@ -138,6 +138,11 @@ def test_what_cant_be_mapped_raises() -> None:
         lambda: compiler.compile_grammar("root ::= x"),
         lambda: compiler.compile_lark("start: x"),
         lambda: compiler.compile_structural_tag({}),
+        lambda: xgr.StructuralTag(format={"type": "const_string", "value": "a"}),
+        lambda: xgr.StructuralTag.from_json("{}"),
+        lambda: xgr.StructuralTagItem(begin="<a>", schema={}, end="</a>"),
+        lambda: xgr.Grammar.from_structural_tag({}),
+        lambda: xgr.set_max_recursion_depth(5),
         lambda: compiled(indent=2),
         lambda: compiled(any_whitespace=False, separators=(";", "=")),
         lambda: compiled(max_whitespace_cnt=2),
@@ -145,15 +150,126 @@ def test_what_cant_be_mapped_raises() -> None:
         xgr.Grammar.union,
         lambda: xgr.Grammar.from_json_schema({}, something_new=1),
         lambda: xgr.GrammarMatcher(compiled(), default_temperature=1.0),
-        matcher.find_jump_forward_string,
         matcher.get_captures,
     ):
         with pytest.raises(NotImplementedError, match="not supported"):
             call()
-    with pytest.raises(AttributeError, match="StructuralTag"):
-        xgr.StructuralTag  # noqa: B018
+    with pytest.raises(AttributeError, match="get_model_structural_tag"):
+        xgr.get_model_structural_tag  # noqa: B018
     with pytest.raises(gd.UnsupportedSchema):
         compiled({"type": "array", "items": {"type": "array"}, "not": {"uniqueItems": True}})
+
+
+def accepts(grammar: xgr.CompiledGrammar, value: Any) -> bool:
+    matcher = xgr.GrammarMatcher(grammar)
+    return matcher.accept_string(json.dumps(value)) and matcher.is_completed()
+
+
+INNER = {"type": "object", "properties": {"b": {"type": "integer"}}, "required": ["b", "c"]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "inside", "outside"),
+    [
+        ({"properties": {"a": INNER}}, {"a": {"b": 1, "c": 2}}, {"a": {"b": 1, "c": 2, "d": 3}}),
+        ({"allOf": [INNER, {"properties": {"e": {}}}]}, {"b": 1, "c": 2, "e": 3}, {"b": 1, "c": 2, "d": 3}),
+        ({"$ref": "#/$defs/x", "$defs": {"x": INNER}}, {"b": 1, "c": 2}, {"b": 1, "c": 2, "d": 3}),
+        ({"patternProperties": {"^x": {"type": "integer"}}}, {"xy": 1}, {"y": 1}),
+        ({"items": {"prefixItems": [{}, {}]}}, [[1, 2]], [[1, 2, 3]]),
+        (
+            {"if": {"properties": {"k": {"const": 1}}}, "then": {"properties": {"a": {}}}},
+            {"k": 1, "a": 2},
+            {"k": 1, "d": 2},
+        ),
+        ({"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"a": {}}}, {"a": 1}, {"d": 1}),
+        ({"anyOf": [{"properties": {"a": {}}, "required": ["a"]}, {"type": "null"}]}, {"a": 1}, {"a": 1, "d": 1}),
+    ],
+)
+def test_strict_mode_closes_what_names_its_parts(schema: Any, inside: Any, outside: Any) -> None:
+    assert accepts(compiled(schema), inside)
+    assert not accepts(compiled(schema), outside)
+    assert accepts(compiled(schema, strict_mode=False), inside)
+    assert accepts(compiled(schema, strict_mode=False), outside)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "object"}, {"d": 1}),
+        ({"properties": {"a": {}}, "additionalProperties": {"type": "null"}}, {"d": None}),
+        ({"properties": {"a": {}}, "unevaluatedProperties": True}, {"d": 1}),
+        ({"prefixItems": [{}], "items": {"type": "null"}}, [1, None]),
+        ({"not": {"properties": {"a": {"const": 1}}, "required": ["a"]}}, {"d": 1}),
+        ({"enum": [{"properties": 1}]}, {"properties": 1}),
+    ],
+)
+def test_strict_mode_leaves_open_what_the_schema_opens(schema: Any, value: Any) -> None:
+    assert accepts(compiled(schema), value)
+
+
+def test_a_schema_that_only_strict_mode_makes_impossible_says_so() -> None:
+    schema = {"properties": {"a": {}}, "minProperties": 2}
+    with pytest.raises(gd.SchemaError, match="strict_mode=False"):
+        compiled(schema)
+    assert accepts(compiled(schema, strict_mode=False), {"a": 1, "b": 2})
+    nested: Any = {}
+    for _ in range(20_000):
+        nested = {"items": nested}
+    with pytest.raises(gd.SchemaTooComplex):
+        xgr.Grammar.from_json_schema(nested)
+
+
+def test_the_names_are_those_of_xgrammar() -> None:
+    assert set(dir(xgr)) == set(xgr.__all__)
+    assert all(hasattr(xgr, name) for name in xgr.__all__ if name not in ("bitmask_dtype", "hf"))
+    theirs = pytest.importorskip("xgrammar")
+    assert set(xgr.__all__) <= set(dir(theirs))
+
+
+def test_metadata_and_serialised_tokenizers_come_back() -> None:
+    level = xgr.TokenizerInfo(["\u0120a", "\u010a", "<|im_end|>"], xgr.VocabType.BYTE_LEVEL, vocab_size=5)
+    again = xgr.TokenizerInfo.from_vocab_and_metadata(["\u0120a", "\u010a", "<|im_end|>"], level.dump_metadata())
+    stored = xgr.TokenizerInfo.deserialize_json(level.serialize_json())
+    for info in (again, stored):
+        assert (info.decoded_vocab, info.vocab_size, info.stop_token_ids) == ([b" a", b"\n", b"", b"", b""], 5, [2])
+        assert info.vocab_type == xgr.VocabType.BYTE_LEVEL
+        assert info.dump_metadata() == level.dump_metadata()
+    for text, error in (
+        ("{", xgr.InvalidJSONError),
+        ("{}", xgr.DeserializeFormatError),
+        ("[]", xgr.DeserializeFormatError),
+    ):
+        with pytest.raises(error):
+            xgr.TokenizerInfo.deserialize_json(text)
+        with pytest.raises(error):
+            xgr.TokenizerInfo.from_vocab_and_metadata([b"a"], text)
+        with pytest.raises(error):
+            xgr.Grammar.deserialize_json(text)
+    with pytest.raises(xgr.DeserializeFormatError, match="compiled for the tokenizer"):
+        xgr.CompiledGrammar.deserialize_json(compiled().serialize_json(), level)
+
+
+def test_jump_forward_is_the_text_that_has_to_come() -> None:
+    matcher = xgr.GrammarMatcher(compiled({"const": "\u00e9t\u00e9"}, any_whitespace=False))
+    assert matcher.accept_string('"')
+    assert matcher.find_jump_forward_string() == '\u00e9t\u00e9"'
+    assert all(map(matcher.accept_token, matcher.find_jump_forward_tokens()))
+    assert matcher.is_completed()
+    assert matcher.find_jump_forward_string() == ""
+
+
+def test_the_processor_for_transformers_takes_compiled_grammars() -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from grammar_decode.compat.xgrammar.contrib.hf import LogitsProcessor
+
+    scores = xgr.hf.LogitsProcessor(compiled())(torch.zeros((2, 3), dtype=torch.long), torch.zeros((2, VOCAB.size)))
+    allowed = ids_of(mask_of(xgr.GrammarMatcher(compiled())._matcher))
+    assert [torch.isfinite(row).nonzero().flatten().tolist() for row in scores] == [allowed, allowed]
+    with pytest.raises(TypeError, match="needs a CompiledGrammar"):
+        LogitsProcessor("{}")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="is empty"):
+        LogitsProcessor([])
 
 
 def test_batches() -> None:

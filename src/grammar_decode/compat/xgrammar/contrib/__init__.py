@@ -1,0 +1,1 @@
+"""Processors of other packages, by XGrammar's names."""

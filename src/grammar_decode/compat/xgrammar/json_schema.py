@@ -1,0 +1,61 @@
+"""XGrammar's options of a JSON Schema, as ours."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from grammar_decode import Grammar, GrammarCache, JsonOptions, SchemaError, compile_json_schema, grammar_cache
+from grammar_decode.compat.xgrammar.refusal import refuse
+from grammar_decode.compat.xgrammar.strict import closed
+
+
+def compile_schema(
+    schema: Any, *, strict_mode: bool = True, cache: GrammarCache | None = grammar_cache, **options: Any
+) -> Grammar:
+    """Ours of a dict, a text, or a pydantic model. In ``strict_mode`` the schema is closed before (``strict.py``)."""
+    ours = _json_options(**options)
+    if hasattr(schema, "model_json_schema"):
+        schema = schema.model_json_schema()
+    if isinstance(schema, (str, bytes)):
+        try:
+            schema = json.loads(schema)
+        except (ValueError, RecursionError):
+            return compile_json_schema(schema, ours, cache=cache)  # which says what is wrong with it
+    try:
+        strict = closed(schema) if strict_mode else schema
+    except RecursionError:
+        strict = schema  # which is too deep to be compiled, too, and says so
+    try:
+        return compile_json_schema(strict, ours, cache=cache)
+    except SchemaError as error:
+        if strict is schema:
+            raise
+        compile_json_schema(schema, ours, cache=cache)  # a mistake has its place in the schema as it was given
+        hint = "The schema was closed by strict_mode=True; without it (strict_mode=False) it compiles."
+        raise SchemaError(f"{type(error).__name__}: {error.message}", location=error.location, hint=hint) from error
+
+
+def _json_options(
+    *,
+    any_whitespace: bool = True,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    max_whitespace_cnt: int | None = None,
+    any_order: bool = False,
+    **unknown: Any,
+) -> JsonOptions:
+    if unknown:
+        refuse(f"the option {next(iter(unknown))!r}")
+    if indent is not None:
+        refuse("indentation")
+    if max_whitespace_cnt is not None and max_whitespace_cnt < 32 and any_whitespace:
+        refuse("another limit of whitespace than 32 bytes")
+    if any_whitespace:
+        return JsonOptions(whitespace="flexible", key_order="any" if any_order else "schema")
+    given = (", ", ": ") if separators is None else tuple(separators)
+    if given == (", ", ": "):
+        return JsonOptions(whitespace="spaced", key_order="any" if any_order else "schema")
+    if given == (",", ":"):
+        return JsonOptions(whitespace="compact", key_order="any" if any_order else "schema")
+    return refuse(f"the separators {given!r}")
