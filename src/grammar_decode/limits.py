@@ -85,7 +85,7 @@ class Work:
 
     def tick(self, steps: int = 1) -> None:
         """So many steps, of about a microsecond, come next. Raises SchemaTooComplex once the time is over."""
-        self._left -= steps
+        self._left -= steps + _STEPS_OF_CALL
         if self._left < 0:
             self.look()
 
@@ -118,6 +118,7 @@ class Work:
 
 
 _STEPS_BETWEEN_LOOKS = 5_000
+_STEPS_OF_CALL = 100  # there are steps that take a millisecond
 _STEPS_OF_REGEXES = 1_000  # 256 of them
 
 

@@ -23,6 +23,7 @@ from grammar_decode import _core
 from grammar_decode import grammar as grammar_module
 from grammar_decode.ir.encode import encode
 from grammar_decode.json_schema import compile_schema
+from grammar_decode.limits import Work
 
 BYTES = gd.Vocabulary([*(bytes([b]) for b in range(256)), None], stop_token_ids=[256])
 ENDLESS = {
@@ -283,6 +284,14 @@ def test_other_threads_run_while_the_kernel_compiles() -> None:
         turns += 1
     assert len(outcome) == 1
     assert turns > 20  # with the interpreter locked for those 0.15 seconds it would be a few
+
+
+def test_few_long_steps_are_noticed_as_many_short_ones_are() -> None:
+    """A web of references took half a second between two looks at the clock, in steps of a millisecond each."""
+    work = Work(gd.Limits(max_compile_seconds=0.000001))
+    with pytest.raises(gd.SchemaTooComplex):
+        for _ in range(50):
+            work.tick()
 
 
 def test_the_hint_of_an_unsatisfiable_schema_has_what_is_left_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
