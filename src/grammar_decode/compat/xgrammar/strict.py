@@ -50,7 +50,7 @@ class _Closing:
                 name for part in (*parts, *asked) for name in (*_list(part, "required"), *_mapping(part, "properties"))
             ]
             if extra := {name: True for name in names if isinstance(name, str) and name not in named}:
-                result["properties"] = {**extra, **_mapping(result, "properties")}
+                result["properties"] = {**_mapping(result, "properties"), **extra}
             result["unevaluatedProperties"] = False
         has_first = any("prefixItems" in part or isinstance(part.get("items"), list) for part in parts)
         if has_first and "unevaluatedItems" not in schema:
