@@ -24,7 +24,7 @@ from grammar_decode.json_schema.keywords import Dialect, dialect_of, keywords_of
 from grammar_decode.json_schema.lower import Lowering
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.json_schema.parts import NO_PART, NoPart, UselessParts
-from grammar_decode.json_schema.read import TYPE_BITS
+from grammar_decode.json_schema.read_value import TYPE_BITS
 from grammar_decode.json_schema.seed import Seed
 from grammar_decode.limits import Limits, Work
 

@@ -41,19 +41,19 @@ from grammar_decode.json_schema.claims import (
 )
 from grammar_decode.json_schema.document import Document, Json, Schema
 from grammar_decode.json_schema.evaluated import Evaluation
-from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas, Or
-from grammar_decode.json_schema.keywords import Dialect, keywords_of
-from grammar_decode.json_schema.read import (
+from grammar_decode.json_schema.expressions import (
     AllOf,
     AnyOf,
     Apply,
     Conditional,
     Expression,
     OneOf,
-    Reader,
     Reading,
     Unevaluated,
 )
+from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas, Or
+from grammar_decode.json_schema.keywords import Dialect, keywords_of
+from grammar_decode.json_schema.read import Reader
 from grammar_decode.json_schema.scalars import Numbers, truths
 from grammar_decode.json_schema.strings import Strings
 from grammar_decode.limits import Work

@@ -15,9 +15,10 @@ from typing import TypeAlias, TypeVar
 from grammar_decode.errors import SchemaTooComplex
 from grammar_decode.json_schema.claims import ALWAYS, OBJECT, Has, Keys, Literal, Matching, Order, Others
 from grammar_decode.json_schema.document import Document, Json, Schema
+from grammar_decode.json_schema.expressions import Apply
 from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas
 from grammar_decode.json_schema.keywords import keywords_of
-from grammar_decode.json_schema.read import Apply, Reader
+from grammar_decode.json_schema.read import Reader
 
 #: Conditions that overlapping patterns, or `contains`, are evaluated on; each doubles the formula.
 MOST_CONDITIONS = 6

@@ -27,12 +27,13 @@ from grammar_decode.json_schema.claims import (
 )
 from grammar_decode.json_schema.combine import Combiner
 from grammar_decode.json_schema.document import Document
+from grammar_decode.json_schema.expressions import Expression
 from grammar_decode.json_schema.formula import FALSE, Formula, Formulas
 from grammar_decode.json_schema.objects import Objects
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.json_schema.orders import Orders
 from grammar_decode.json_schema.parts import NoPart, Parts
-from grammar_decode.json_schema.read import Expression, Reader
+from grammar_decode.json_schema.read import Reader
 from grammar_decode.json_schema.scalars import Numbers, truths
 from grammar_decode.json_schema.seed import Seed
 from grammar_decode.json_schema.strings import Strings
