@@ -161,6 +161,10 @@ class Containers {
   struct Goal;
 
   Info& info(NodeId node);
+  bool is_spellable(std::string_view text) const;
+  void describe_names(const Node& n, Info& i) const;
+  FormulaId first_formula(const Node& n);
+  static void file_claims(const Node& n, Info& i);
   RegisterId intern(const Register& r);
   uint32_t intern_seen(std::vector<uint64_t> bits);
   uint32_t add_used(uint32_t used, TextId text);
