@@ -7,7 +7,8 @@ import sys
 import pytest
 
 import grammar_decode as gd
-from adversarial import FAMILIES, MEGABYTES, NUMBER_OF_SCHEMAS, cost, schemas
+from adversarial import MEGABYTES, cost
+from adversarial_schemas import FAMILIES, NUMBER_OF_SCHEMAS, schemas
 
 VOCABULARY = gd.Vocabulary([*(bytes([b]) for b in range(256)), None], stop_token_ids=[256])
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import grammar_decode as gd
-from adversarial import PATTERNS
+from adversarial_schemas import PATTERNS
 from grammar_decode import _core
 from grammar_decode import grammar as grammar_module
 from grammar_decode.ir.encode import encode
