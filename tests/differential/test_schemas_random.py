@@ -15,7 +15,7 @@ from amounts import examples
 from grammar_decode.errors import VocabularyError
 from grammar_decode.ir import nodes as ir
 from grammar_decode.reference import ReferenceMatcher
-from schemas import random_schemas, text_options
+from schemas_random import random_schemas, text_options
 from vocabularies import SYNTHETIC, TestVocabulary, gpt2
 from walks import as_vocabulary, mask_of, random_walk, text_of
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import grammar_decode as gd
 from amounts import examples
-from schemas import likely_values, random_schemas
+from schemas_random import likely_values, random_schemas
 from vocabularies import SYNTHETIC
 from walks import as_vocabulary, written
 

@@ -16,7 +16,9 @@ from hypothesis.errors import InvalidArgument
 
 import grammar_decode as gd
 from amounts import examples
-from schemas import CURATED, METASCHEMA, NAMES, Curated, for_python, json_values, judge, likely_values, random_schemas
+from schema_judge import for_python, judge
+from schemas import CURATED, Curated
+from schemas_random import METASCHEMA, NAMES, json_values, likely_values, random_schemas
 from vocabularies import SYNTHETIC
 from walks import as_vocabulary, tokens_of, written
 

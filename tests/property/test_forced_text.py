@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import grammar_decode as gd
 from amounts import examples
-from schemas import random_schemas
+from schemas_random import random_schemas
 from text_models import Chance, Writer
 from vocabularies import ALL_SINGLE_BYTES, SYNTHETIC, TestVocabulary
 from walks import as_vocabulary, drawn_matcher, random_walk, text_of

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 import grammar_decode as gd
 from amounts import EVERYTHING, examples
-from schemas import CURATED, METASCHEMA, Curated, judge, random_schemas, text_options
+from schema_judge import judge
+from schemas import CURATED, Curated
+from schemas_random import METASCHEMA, random_schemas, text_options
 from vocabularies import SYNTHETIC, TestVocabulary, gpt2
 from walks import as_vocabulary, random_walk, text_of
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import grammar_decode as gd
 from amounts import examples
-from schemas import CURATED, Curated, random_schemas
+from schemas import CURATED, Curated
+from schemas_random import random_schemas
 from vocabularies import SYNTHETIC, TestVocabulary
 from walks import as_vocabulary, drawn_matcher, ids_of, mask_of, random_walk, text_of, tokens_of, written
 

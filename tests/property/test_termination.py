@@ -17,7 +17,9 @@ import grammar_decode as gd
 from amounts import examples
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.encode import encode
-from schemas import CURATED, Curated, judge, random_schemas, text_options
+from schema_judge import judge
+from schemas import CURATED, Curated
+from schemas_random import random_schemas, text_options
 from strategies import chains, grammars
 from vocabularies import ALL_SINGLE_BYTES, SYNTHETIC, TestVocabulary, shared_tokenizer
 from walks import as_vocabulary, ids_of, mask_of, tokens_needed

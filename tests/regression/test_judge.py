@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from grammar_decode.judge import judge_of
-from schemas import judge
+from schema_judge import judge
 
 
 @pytest.mark.parametrize("text", ["-0E+990", "0e-999", "0.0"])

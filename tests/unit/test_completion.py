@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import grammar_decode as gd
-from schemas import judge
+from schema_judge import judge
 from vocabularies import ALL_SINGLE_BYTES
 from walks import as_vocabulary, ids_of, mask_of
 

@@ -22,7 +22,7 @@ from grammar_decode.json_schema import compile_schema
 from grammar_decode.json_schema.compile import compile_encoded
 from grammar_decode.json_schema.parts import NoPart
 from grammar_decode.json_schema.report import Report
-from schemas import random_schemas
+from schemas_random import random_schemas
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "maskbench_dev.jsonl.gz"
 BYTES = gd.Vocabulary([*(bytes((b,)) for b in range(256)), None], stop_token_ids=[256])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from amounts import examples
 from grammar_decode.scan import scan, text_of
-from schemas import json_values
+from schemas_random import json_values
 from walks import written
 
 PLACES = [
