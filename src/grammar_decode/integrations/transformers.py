@@ -64,7 +64,7 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc] # no type i
         self._max_new_tokens = _checked_number("max_new_tokens", max_new_tokens, 1)
         # A token past the logits can't be drawn: this many columns are needed.
         known = vocabulary.token_bytes
-        last_token = max((i for i, token in enumerate(known) if token is not None), default=0)
+        last_token = next((i for i in reversed(range(len(known))) if known[i] is not None), 0)
         self._needed_width = 1 + max(last_token, *vocabulary.stop_token_ids)
         self._bitmask = allocate_token_bitmask(1, vocabulary.size)
         self.reset()
