@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
-from grammar_decode import Grammar, GrammarCache, JsonOptions, SchemaError, compile_json_schema, grammar_cache
+from grammar_decode import (
+    Grammar,
+    GrammarCache,
+    JsonOptions,
+    SchemaTooComplex,
+    UnsatisfiableSchema,
+    compile_json_schema,
+    grammar_cache,
+)
 from grammar_decode.compat.xgrammar.refusal import refuse
 from grammar_decode.compat.xgrammar.strict import closed
 
@@ -22,18 +31,11 @@ def compile_schema(
             schema = json.loads(schema)
         except (ValueError, RecursionError):
             return compile_json_schema(schema, ours, cache=cache)  # which says what is wrong with it
-    try:
-        strict = closed(schema) if strict_mode else schema
-    except RecursionError:
-        strict = schema  # which is too deep to be compiled, too, and says so
-    try:
-        return compile_json_schema(strict, ours, cache=cache)
-    except SchemaError as error:
-        if strict is schema:
-            raise
-        compile_json_schema(schema, ours, cache=cache)  # a mistake has its place in the schema as it was given
-        hint = "The schema was closed by strict_mode=True; without it (strict_mode=False) it compiles."
-        raise SchemaError(f"{type(error).__name__}: {error.message}", location=error.location, hint=hint) from error
+    if strict_mode:
+        # Where closing leaves nothing, or is too much, the schema stands as it was given.
+        with contextlib.suppress(UnsatisfiableSchema, SchemaTooComplex, RecursionError):
+            return compile_json_schema(closed(schema), ours, cache=cache)
+    return compile_json_schema(schema, ours, cache=cache)
 
 
 def _json_options(
