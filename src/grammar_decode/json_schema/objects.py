@@ -39,6 +39,7 @@ from grammar_decode.json_schema.containers import (
     OnlyPicks,
     Simplifier,
 )
+from grammar_decode.json_schema.equal_schemas import EqualSchemas
 from grammar_decode.json_schema.formula import FALSE, TRUE, And, Formula, Formulas, Or, Record
 from grammar_decode.json_schema.patterns import apart, strings_of
 from grammar_decode.json_schema.spelling import canonical_bytes
@@ -92,6 +93,7 @@ class Objects:
         builder: Builder,
         formulas: Formulas,
         combiner: Combiner,
+        equal: EqualSchemas,
         strings: Strings,
         limits: Limits,
         *,
@@ -100,6 +102,7 @@ class Objects:
         self.builder = builder
         self.formulas = formulas
         self.combiner = combiner
+        self.equal = equal
         self.strings = strings
         self.limits = limits
         self.ordered = ordered
@@ -206,11 +209,12 @@ class _ObjectLowering(Simplifier[_Facts]):
         super().__init__(owner.formulas)
         self.owner = owner
         self.combiner = owner.combiner
+        self.nothing = owner.combiner.contradictions.nothing
         self.location = location
         records = self.formulas.records
         self.plain = not any(isinstance(records[part], Or) for part in self.formulas.conjuncts(formula))
         if not self.plain:
-            formula = self.combiner.canonical_formula(formula)
+            formula = owner.equal.canonical_formula(formula)
         self.parts = self.formulas.conjuncts(formula)
         self.names: dict[str, _KeyClass] = {}
         self.unnamed: list[_KeyClass] = []
@@ -355,7 +359,7 @@ class _ObjectLowering(Simplifier[_Facts]):
                     continue
                 before = facts.base.get(cls)
                 facts.base[cls] = base = frozenset((literal,)) if before is None else before | {literal}
-                if literal == NEVER or (before is not None and len(base) > 1 and self.combiner.nothing(base)):
+                if literal == NEVER or (before is not None and len(base) > 1 and self.nothing(base)):
                     facts.dead.add(cls)
                     if cls in facts.required:
                         return False
@@ -409,7 +413,7 @@ class _ObjectLowering(Simplifier[_Facts]):
             base = facts.base.get(cls, NO_LITERALS)
             if cls in facts.dead or claim.literal in base:
                 return True
-            return bool(base) and not self.plain and self.combiner.nothing(base | {claim.literal ^ 1})
+            return bool(base) and not self.plain and self.nothing(base | {claim.literal ^ 1})
 
         return implied
 
@@ -421,7 +425,7 @@ class _ObjectLowering(Simplifier[_Facts]):
             return TRUE
         base = facts.base.get(named.index)
         if base is not None:
-            nothing, literal = self.combiner.nothing, record.literal
+            nothing, literal = self.nothing, record.literal
             if literal in base or (not self.plain and nothing(base | {literal ^ 1})):
                 return TRUE
             decided = literal == NEVER or nothing(base | {literal})
@@ -433,7 +437,7 @@ class _ObjectLowering(Simplifier[_Facts]):
 
     def _settled_some(self, claim: Formula, record: Some, facts: _Facts) -> Formula:
         classes = [cls for cls in self._classes_of(record.keys) if cls not in facts.dead]
-        able = [c for c in classes if not self.combiner.nothing(facts.base.get(c, NO_LITERALS) | {record.literal})]
+        able = [c for c in classes if not self.nothing(facts.base.get(c, NO_LITERALS) | {record.literal})]
         named = all(cls < len(self.names) for cls in able)
         if (named and len(able) < record.times) or (facts.high is not None and record.times > facts.high):
             return FALSE
@@ -498,7 +502,7 @@ class _ObjectLowering(Simplifier[_Facts]):
 
     def _kinds(self, name: str, literals: list[Literal], facts: _Facts) -> list[list[Literal]] | None:
         """The values of a name as the literals tell them apart; None if they do not exclude each other."""
-        nothing = self.combiner.nothing
+        nothing = self.nothing
         base = facts.base.get(self.names[name].index, NO_LITERALS)
         kinds = [base]
         for literal in literals:
@@ -565,7 +569,7 @@ class _ObjectLowering(Simplifier[_Facts]):
         def translated(claim: Formula) -> IrClaim:
             return self._translated(claim, facts, ids)
 
-        nothing, limits = self.combiner.nothing, self.owner.limits
+        nothing, limits = self.nothing, self.owner.limits
         return Conditions(self.formulas, rest, translated, nothing, limits, self.location)
 
     def _merged(self, facts: _Facts, rest: Formula) -> list[tuple[list[_KeyClass], ir.RegexId]]:
