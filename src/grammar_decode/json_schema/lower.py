@@ -30,6 +30,7 @@ from grammar_decode.json_schema.document import Document
 from grammar_decode.json_schema.equal_schemas import EqualSchemas
 from grammar_decode.json_schema.expressions import Expression
 from grammar_decode.json_schema.formula import FALSE, Formula, Formulas
+from grammar_decode.json_schema.key_classes import KeyPredicates
 from grammar_decode.json_schema.objects import Objects
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.json_schema.orders import Orders
@@ -71,8 +72,9 @@ class Lowering:
         self.equal = EqualSchemas(document, self.reader, self.formulas, self.work)
         self.orders = Orders(self.formulas)
         self.ordered = options.key_order == "schema"
+        predicates = KeyPredicates(self.builder, self.formulas, self.combiner, self.strings)
         self.objects = Objects(
-            self.builder, self.formulas, self.combiner, self.equal, self.strings, limits, ordered=self.ordered
+            self.builder, self.formulas, self.combiner, self.equal, predicates, limits, ordered=self.ordered
         )
         self.arrays = Arrays(self.formulas, self.combiner, self.equal, limits)
         #: What the options narrow beyond their documented meaning: location, keyword, detail.
