@@ -26,6 +26,7 @@ from grammar_decode.json_schema.claims import (
 )
 from grammar_decode.json_schema.combine import Combiner
 from grammar_decode.json_schema.containers import Conditions, Impossible, IrClaim, NodeOf, OnlyPicks, Simplifier
+from grammar_decode.json_schema.equal_schemas import EqualSchemas
 from grammar_decode.json_schema.formula import FALSE, TRUE, Formula, Formulas, Or
 from grammar_decode.limits import Limits
 
@@ -50,10 +51,12 @@ class Arrays:
         self,
         formulas: Formulas,
         combiner: Combiner,
+        equal: EqualSchemas,
         limits: Limits,
     ) -> None:
         self.formulas = formulas
         self.combiner = combiner
+        self.equal = equal
         self.limits = limits
         self.only_pick = OnlyPicks()
 
@@ -114,11 +117,12 @@ class _ArrayLowering(Simplifier[_Facts]):
         super().__init__(owner.formulas)
         self.owner = owner
         self.combiner = owner.combiner
+        self.nothing = owner.combiner.contradictions.nothing
         self.location = location
         records = self.formulas.records
         self.plain = not any(isinstance(records[part], Or) for part in self.formulas.conjuncts(formula))
         if not self.plain:
-            formula = self.combiner.canonical_formula(formula)
+            formula = owner.equal.canonical_formula(formula)
         self.parts = self.formulas.conjuncts(formula)
         self.prefix = self._told_apart(claim for part in self.parts for claim in self.formulas.claims_of(part))
         self.facts = _Facts([NO_LITERALS] * (self.prefix + 1))
@@ -160,7 +164,7 @@ class _ArrayLowering(Simplifier[_Facts]):
         if isinstance(record, (Item, Rest)):
             for cls in self._ids(record, facts):
                 facts.base[cls] = base = facts.base[cls] | {record.literal}
-                if record.literal == NEVER or (len(base) > 1 and self.combiner.nothing(base)):
+                if record.literal == NEVER or (len(base) > 1 and self.nothing(base)):
                     facts.high = cls  # nothing can stand here, nor after it
                     break
         elif isinstance(record, CountMin):
@@ -209,12 +213,12 @@ class _ArrayLowering(Simplifier[_Facts]):
         return claim
 
     def _possible(self, literal: Literal, base: Conjunction) -> bool:
-        return not self.combiner.nothing(base | {literal})
+        return not self.nothing(base | {literal})
 
     def _implied(self, literal: Literal, base: Conjunction) -> bool:
         if literal in base:
             return True
-        return bool(base) and not self.plain and self.combiner.nothing(base | {literal ^ 1})
+        return bool(base) and not self.plain and self.nothing(base | {literal ^ 1})
 
     # ---- the node ----
 
@@ -271,7 +275,7 @@ class _ArrayLowering(Simplifier[_Facts]):
         def translated(claim: Formula) -> IrClaim:
             return self._translated(claim, facts, prefix)
 
-        nothing, limits = self.combiner.nothing, self.owner.limits
+        nothing, limits = self.nothing, self.owner.limits
         return Conditions(self.formulas, rest, translated, nothing, limits, self.location)
 
     def _translated(self, claim: Formula, facts: _Facts, prefix: int) -> IrClaim:

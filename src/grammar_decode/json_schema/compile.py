@@ -128,7 +128,7 @@ def _compiled(
     if root is None:
         raise UnsatisfiableSchema("the schema is unsatisfiable: its keywords exclude every value", location="#")
     schemas, constants = lowering.document.schemas, lowering.document.constant_scope
-    numbers = dict.fromkeys((*lowering.reader.readings, *lowering.combiner.looked_at()))
+    numbers = dict.fromkeys((*lowering.reader.readings, *lowering.equal.looked_at()))
     reached = [schemas[number] for number in numbers if schemas[number].scope is not constants]
     impossible = [schemas[number] for number in lowering.impossible]
     reporter = Reporter(reached, options, lowering.restrictions, impossible, lowering.document.unknown_dialects())

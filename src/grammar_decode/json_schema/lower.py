@@ -27,8 +27,10 @@ from grammar_decode.json_schema.claims import (
 )
 from grammar_decode.json_schema.combine import Combiner
 from grammar_decode.json_schema.document import Document
+from grammar_decode.json_schema.equal_schemas import EqualSchemas
 from grammar_decode.json_schema.expressions import Expression
 from grammar_decode.json_schema.formula import FALSE, Formula, Formulas
+from grammar_decode.json_schema.key_classes import KeyPredicates
 from grammar_decode.json_schema.objects import Objects
 from grammar_decode.json_schema.options import JsonOptions
 from grammar_decode.json_schema.orders import Orders
@@ -67,10 +69,14 @@ class Lowering:
         self.strings = Strings(seed, self.formulas, self.reader)
         self.numbers = Numbers(seed, self.formulas, self.reader)
         self.combiner = Combiner(document, self.reader, self.formulas, self.strings, self.numbers, self.work)
+        self.equal = EqualSchemas(document, self.reader, self.formulas, self.work)
         self.orders = Orders(self.formulas)
         self.ordered = options.key_order == "schema"
-        self.objects = Objects(self.builder, self.formulas, self.combiner, self.strings, limits, ordered=self.ordered)
-        self.arrays = Arrays(self.formulas, self.combiner, limits)
+        predicates = KeyPredicates(self.builder, self.formulas, self.combiner, self.strings)
+        self.objects = Objects(
+            self.builder, self.formulas, self.combiner, self.equal, predicates, limits, ordered=self.ordered
+        )
+        self.arrays = Arrays(self.formulas, self.combiner, self.equal, limits)
         #: What the options narrow beyond their documented meaning: location, keyword, detail.
         self.restrictions: list[tuple[str, str, str]] = []
         #: The schemas, by number, that plainly nothing satisfies and that are not the schema `false`.
@@ -124,7 +130,7 @@ class Lowering:
                 if not isinstance(part, NoPart):
                     nodes[literals] = part
                     return part
-        met = frozenset(map(self.combiner.target, literals))
+        met = frozenset(map(self.equal.target, literals))
         if met == literals:
             node = None if NEVER in met else self._node(met)
         else:

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
-from grammar_decode.errors import SchemaTooComplex
 from grammar_decode.ir import nodes as ir
 from grammar_decode.ir.build import Builder
 from grammar_decode.json_schema.claims import (
     ALWAYS,
     NEVER,
     NO_LITERALS,
-    STRING,
     Conjunction,
     CountMax,
     CountMin,
     Has,
-    Keys,
     Lacks,
     Literal,
-    Matching,
     Member,
     Most,
     Order,
     Others,
     Some,
-    Spelled,
 )
 from grammar_decode.json_schema.combine import Combiner
 from grammar_decode.json_schema.containers import (
@@ -39,15 +34,13 @@ from grammar_decode.json_schema.containers import (
     OnlyPicks,
     Simplifier,
 )
+from grammar_decode.json_schema.equal_schemas import EqualSchemas
 from grammar_decode.json_schema.formula import FALSE, TRUE, And, Formula, Formulas, Or, Record
-from grammar_decode.json_schema.patterns import apart, strings_of
+from grammar_decode.json_schema.key_classes import KeyClass, KeyClasses, KeyPredicates
 from grammar_decode.json_schema.spelling import canonical_bytes
-from grammar_decode.json_schema.strings import Strings, is_text
+from grammar_decode.json_schema.strings import is_text
 from grammar_decode.limits import Limits
-from grammar_decode.regex.charset import ALL
 
-#: Classes of keys that are told apart by patterns.
-MOST_PATTERN_CLASSES = 256
 #: Ways to read one name above which the alternatives are divided by what it may be.
 MOST_WAYS = 32
 #: Discriminators inside the branches of a discriminator.
@@ -55,19 +48,8 @@ MOST_DIVISIONS = 4
 #: Claims and connectives up to which dividing may make a formula larger.
 MOST_DIVIDED = 1_000
 
-_Predicate = Matching | Spelled
 _NO_CLASSES: frozenset[int] = frozenset()
 _FACTS = frozenset((Member, Has, Lacks, CountMin, CountMax))
-
-
-@dataclass(slots=True)
-class _KeyClass:
-    """One class of keys: a name, or the unnamed keys for which exactly the predicates in ``true`` hold."""
-
-    index: int
-    name: str | None
-    true: frozenset[_Predicate] = frozenset()
-    rank: int | None = None
 
 
 @dataclass(slots=True)
@@ -92,7 +74,8 @@ class Objects:
         builder: Builder,
         formulas: Formulas,
         combiner: Combiner,
-        strings: Strings,
+        equal: EqualSchemas,
+        predicates: KeyPredicates,
         limits: Limits,
         *,
         ordered: bool,
@@ -100,13 +83,11 @@ class Objects:
         self.builder = builder
         self.formulas = formulas
         self.combiner = combiner
-        self.strings = strings
+        self.equal = equal
+        self.predicates = predicates
         self.limits = limits
         self.ordered = ordered
         self.only_pick = OnlyPicks()
-        #: The language of all keys.
-        self.every_key = builder.repeat(strings.keys.charset(ALL), 0, None)
-        self._predicates: dict[_Predicate, _KeyPredicate] = {}
 
     def lower(self, formula: Formula, location: str, node: NodeOf) -> ir.Members | None:
         """The node of the objects that satisfy the formula, written in one order; None if there are none."""
@@ -158,7 +139,7 @@ class Objects:
         values = [pick(node(frozenset((said[name],)) if name in said else free)) for name in classes]
         patterns: tuple[ir.RegexId, ...] = ()
         if others is None or others.literal != NEVER:
-            patterns = (self.every_key,)
+            patterns = (self.predicates.every_key,)
             values.append(pick(node(free if others is None else frozenset((others.literal,)))))
         ids = {name: i for i, name in enumerate(classes)}
         unranked = (None,) * len(classes)
@@ -170,34 +151,6 @@ class Objects:
             required=tuple(sorted(ids[name] for name in required)),
         )
 
-    def predicate(self, keys: _Predicate) -> _KeyPredicate:
-        """What a pattern or a propertyNames schema says of keys, worked out once."""
-        known = self._predicates.get(keys)
-        if known is None:
-            known = self._predicates[keys] = self._worked_out(keys)
-        return known
-
-    def _worked_out(self, keys: _Predicate) -> _KeyPredicate:
-        strings = self.strings
-        everything = self.every_key
-        if isinstance(keys, Matching):
-            body = strings.pattern_body(keys.pattern, strings.keys)
-            return _KeyPredicate(body, strings_of(keys.pattern), None, body == everything)
-        formula = self.combiner.formula(STRING, keys.literal)
-        negation = self.formulas.negate(formula)
-        body = strings.body(formula, key=True)
-        return _KeyPredicate(body, strings.finite(formula), strings.finite(negation), body == everything)
-
-
-@dataclass(frozen=True, slots=True)
-class _KeyPredicate:
-    """The language of the keys; the keys, or those left out, where they are few; whether all are in."""
-
-    body: ir.RegexId
-    only: tuple[str, ...] | None
-    all_but: tuple[str, ...] | None
-    everything: bool
-
 
 class _ObjectLowering(Simplifier[_Facts]):
     """One object formula on its way to a node."""
@@ -206,113 +159,16 @@ class _ObjectLowering(Simplifier[_Facts]):
         super().__init__(owner.formulas)
         self.owner = owner
         self.combiner = owner.combiner
+        self.nothing = owner.combiner.contradictions.nothing
         self.location = location
         records = self.formulas.records
         self.plain = not any(isinstance(records[part], Or) for part in self.formulas.conjuncts(formula))
         if not self.plain:
-            formula = self.combiner.canonical_formula(formula)
+            formula = owner.equal.canonical_formula(formula)
         self.parts = self.formulas.conjuncts(formula)
-        self.names: dict[str, _KeyClass] = {}
-        self.unnamed: list[_KeyClass] = []
-        self.classes: list[_KeyClass] = []
-        self._members: dict[Keys, tuple[int, ...]] = {}
+        claims = self.parts if self.plain else [c for part in self.parts for c in self.formulas.claims_of(part)]
+        self.keys = KeyClasses(owner.predicates, claims, location, ordered=owner.ordered)
         self._spoken: dict[Formula, frozenset[int] | None] = {}
-        self._make_classes()
-
-    # ---- classes ----
-
-    def _make_classes(self) -> None:
-        declared: dict[str, None] = {}
-        names: dict[str, None] = {}
-        predicates: dict[_Predicate, None] = {}
-        records = self.formulas.records
-        for claim in self.parts if self.plain else self._all_claims():
-            record = records[claim]
-            if isinstance(record, (Member, Some, Most)):
-                keys = record.keys
-                if isinstance(keys, str):
-                    names[keys] = None
-                elif isinstance(keys, Others):
-                    names.update(dict.fromkeys(sorted(keys.names)))
-                    predicates.update(dict.fromkeys(Matching(p) for p in keys.patterns))
-                else:
-                    predicates[keys] = None
-            elif isinstance(record, (Has, Lacks)):
-                names[record.name] = None
-            elif isinstance(record, Order):
-                declared.update(dict.fromkeys(record.names))
-        constant, varying = self._told_apart(predicates, names)
-        for name in {**declared, **names}:
-            if is_text(name):
-                self.names[name] = _KeyClass(len(self.names), name)
-        for true in self._partition(varying):
-            self.unnamed.append(_KeyClass(len(self.names) + len(self.unnamed), None, true | constant))
-        self.classes = [*self.names.values(), *self.unnamed]
-        if self.owner.ordered:
-            for rank, name in enumerate(declared):
-                if name in self.names:
-                    self.names[name].rank = rank
-
-    def _all_claims(self) -> Iterator[Formula]:
-        for part in self.parts:
-            yield from self.formulas.claims_of(part)
-
-    def _told_apart(
-        self, predicates: Iterable[_Predicate], names: dict[str, None]
-    ) -> tuple[frozenset[_Predicate], list[_Predicate]]:
-        """The predicates that hold for every unnamed key, and those that tell some apart; few keys become names."""
-        constant: set[_Predicate] = set()
-        varying: list[_Predicate] = []
-        for keys in predicates:
-            known = self.owner.predicate(keys)
-            if known.only is not None:
-                names.update(dict.fromkeys(known.only))
-            elif known.everything:
-                constant.add(keys)
-            elif known.all_but is not None:
-                names.update(dict.fromkeys(known.all_but))
-                constant.add(keys)
-            else:
-                varying.append(keys)
-        return frozenset(constant), varying
-
-    def _partition(self, predicates: list[_Predicate]) -> list[frozenset[_Predicate]]:
-        """The combinations of predicates that a key may satisfy; those that are plainly impossible left out."""
-        found: list[frozenset[_Predicate]] = [frozenset()]
-        for new in predicates:
-            grown = [true | {new} for true in found if not any(self._apart(new, old) for old in true)]
-            found += grown
-            if len(found) > MOST_PATTERN_CLASSES:
-                raise SchemaTooComplex(
-                    f"patterns of keys overlap in more than {MOST_PATTERN_CLASSES} ways",
-                    limit="max_picks",
-                    location=self.location,
-                )
-        return found
-
-    def _apart(self, one: _Predicate, other: _Predicate) -> bool:
-        return isinstance(one, Matching) and isinstance(other, Matching) and apart(one.pattern, other.pattern)
-
-    def _speaks_of(self, keys: Keys, cls: _KeyClass) -> bool:
-        if cls.name is not None:
-            return self.combiner.speaks_of(keys, cls.name)
-        if isinstance(keys, str):
-            return False
-        if isinstance(keys, Others):
-            return not any(Matching(pattern) in cls.true for pattern in keys.patterns)
-        return keys in cls.true
-
-    def _classes_of(self, keys: Keys) -> tuple[int, ...]:
-        """The classes of the keys."""
-        known = self._members.get(keys)
-        if known is None:
-            if isinstance(keys, str):
-                cls = self.names.get(keys)
-                known = () if cls is None else (cls.index,)
-            else:
-                known = tuple([c.index for c in self.classes if self._speaks_of(keys, c)])
-            self._members[keys] = known
-        return known
 
     # ---- facts ----
 
@@ -338,9 +194,9 @@ class _ObjectLowering(Simplifier[_Facts]):
             inside = [self._spoken_of(part) for part in record.parts]
             classes = _NO_CLASSES.union(*[part for part in inside if part is not None]) if None not in inside else None
         elif isinstance(record, (Member, Most)):
-            classes = frozenset(self._classes_of(record.keys))
+            classes = frozenset(self.keys.of(record.keys))
         elif isinstance(record, (Has, Lacks)):
-            classes = frozenset(self._classes_of(record.name))
+            classes = frozenset(self.keys.of(record.name))
         elif not isinstance(record, Order):
             classes = None
         self._spoken[formula] = classes
@@ -350,17 +206,17 @@ class _ObjectLowering(Simplifier[_Facts]):
         record = self.formulas.records[claim]
         if isinstance(record, Member):
             literal = record.literal
-            for cls in self._classes_of(record.keys):
+            for cls in self.keys.of(record.keys):
                 if cls in facts.dead:
                     continue
                 before = facts.base.get(cls)
                 facts.base[cls] = base = frozenset((literal,)) if before is None else before | {literal}
-                if literal == NEVER or (before is not None and len(base) > 1 and self.combiner.nothing(base)):
+                if literal == NEVER or (before is not None and len(base) > 1 and self.nothing(base)):
                     facts.dead.add(cls)
                     if cls in facts.required:
                         return False
         elif isinstance(record, (Has, Lacks)):
-            named = self.names.get(record.name)
+            named = self.keys.names.get(record.name)
             if isinstance(record, Has):
                 if named is None or named.index in facts.dead:
                     return False
@@ -383,9 +239,9 @@ class _ObjectLowering(Simplifier[_Facts]):
         if isinstance(record, Some):
             return self._settled_some(claim, record, facts)
         if isinstance(record, Most):
-            return TRUE if all(map(self._implied(record, facts), self._classes_of(record.keys))) else claim
+            return TRUE if all(map(self._implied(record, facts), self.keys.of(record.keys))) else claim
         if isinstance(record, (Has, Lacks)):
-            named = self.names.get(record.name)
+            named = self.keys.names.get(record.name)
             absent = named is None or named.index in facts.dead
             if absent or (named is not None and named.index in facts.required):
                 return TRUE if isinstance(record, Has) != absent else FALSE
@@ -409,19 +265,19 @@ class _ObjectLowering(Simplifier[_Facts]):
             base = facts.base.get(cls, NO_LITERALS)
             if cls in facts.dead or claim.literal in base:
                 return True
-            return bool(base) and not self.plain and self.combiner.nothing(base | {claim.literal ^ 1})
+            return bool(base) and not self.plain and self.nothing(base | {claim.literal ^ 1})
 
         return implied
 
     def _settled_member(self, claim: Formula, record: Member, facts: _Facts) -> Formula:
         if not isinstance(record.keys, str):
-            return TRUE if all(map(self._implied(record, facts), self._classes_of(record.keys))) else claim
-        named = self.names.get(record.keys)
+            return TRUE if all(map(self._implied(record, facts), self.keys.of(record.keys))) else claim
+        named = self.keys.names.get(record.keys)
         if named is None or named.index in facts.dead:
             return TRUE
         base = facts.base.get(named.index)
         if base is not None:
-            nothing, literal = self.combiner.nothing, record.literal
+            nothing, literal = self.nothing, record.literal
             if literal in base or (not self.plain and nothing(base | {literal ^ 1})):
                 return TRUE
             decided = literal == NEVER or nothing(base | {literal})
@@ -432,9 +288,9 @@ class _ObjectLowering(Simplifier[_Facts]):
         return claim
 
     def _settled_some(self, claim: Formula, record: Some, facts: _Facts) -> Formula:
-        classes = [cls for cls in self._classes_of(record.keys) if cls not in facts.dead]
-        able = [c for c in classes if not self.combiner.nothing(facts.base.get(c, NO_LITERALS) | {record.literal})]
-        named = all(cls < len(self.names) for cls in able)
+        classes = [cls for cls in self.keys.of(record.keys) if cls not in facts.dead]
+        able = [c for c in classes if not self.nothing(facts.base.get(c, NO_LITERALS) | {record.literal})]
+        named = all(cls < len(self.keys.names) for cls in able)
         if (named and len(able) < record.times) or (facts.high is not None and record.times > facts.high):
             return FALSE
         if record.literal != ALWAYS and not all(map(self._implied(record, facts), able)):
@@ -442,10 +298,10 @@ class _ObjectLowering(Simplifier[_Facts]):
         # What counts is only that the keys are there.
         if sum(cls in facts.required for cls in able) >= record.times:
             return TRUE
-        if len(able) + len(facts.dead) == len(self.classes):
+        if len(able) + len(facts.dead) == len(self.keys.all):
             return self.formulas.count_min(record.times)
         if named and record.times == 1:
-            return self.formulas.disjunction([self.formulas.claim(Has(self.classes[c].name or "")) for c in able])
+            return self.formulas.disjunction([self.formulas.claim(Has(self.keys.all[c].name or "")) for c in able])
         return claim
 
     # ---- discriminators ----
@@ -464,7 +320,7 @@ class _ObjectLowering(Simplifier[_Facts]):
             if kinds is not None:
                 member = self.formulas.member
                 ways = [[member(name, literal) for literal in kind] for kind in kinds]
-                if self.names[name].index not in facts.required:
+                if self.keys.names[name].index not in facts.required:
                     ways.append([self.formulas.claim(Lacks(name))])
                 divided = self.formulas.disjunction([self._one_way([*way, formula], facts, depth) for way in ways])
                 if self.formulas.size(divided) <= max(2 * self.formulas.size(formula), MOST_DIVIDED):
@@ -498,8 +354,8 @@ class _ObjectLowering(Simplifier[_Facts]):
 
     def _kinds(self, name: str, literals: list[Literal], facts: _Facts) -> list[list[Literal]] | None:
         """The values of a name as the literals tell them apart; None if they do not exclude each other."""
-        nothing = self.combiner.nothing
-        base = facts.base.get(self.names[name].index, NO_LITERALS)
+        nothing = self.nothing
+        base = facts.base.get(self.keys.names[name].index, NO_LITERALS)
         kinds = [base]
         for literal in literals:
             divided = []
@@ -526,7 +382,7 @@ class _ObjectLowering(Simplifier[_Facts]):
             _, rest = self.fold([self._divided(rest, facts, MOST_DIVISIONS)], facts)
             rest = self.cleaned(rest, facts)
         unnamed = self._merged(facts, rest)
-        names = [cls for cls in self.names.values() if unnamed or cls.index not in facts.dead]
+        names = [cls for cls in self.keys.names.values() if unnamed or cls.index not in facts.dead]
         groups = [[cls] for cls in names] + [group for group, _ in unnamed]
         ids = {cls.index: i for i, group in enumerate(groups) for cls in group}
         values: list[tuple[ir.Pick, ...]] = []
@@ -565,45 +421,30 @@ class _ObjectLowering(Simplifier[_Facts]):
         def translated(claim: Formula) -> IrClaim:
             return self._translated(claim, facts, ids)
 
-        nothing, limits = self.combiner.nothing, self.owner.limits
+        nothing, limits = self.nothing, self.owner.limits
         return Conditions(self.formulas, rest, translated, nothing, limits, self.location)
 
-    def _merged(self, facts: _Facts, rest: Formula) -> list[tuple[list[_KeyClass], ir.RegexId]]:
+    def _merged(self, facts: _Facts, rest: Formula) -> list[tuple[list[KeyClass], ir.RegexId]]:
         """Classes of unnamed keys that are treated alike become one; with its language."""
         spoken = [r.keys for r in map(self.formulas.records.__getitem__, self.formulas.claims_of(rest)) if _has_keys(r)]
-        groups: dict[tuple[Conjunction, tuple[bool, ...]], list[_KeyClass]] = {}
-        for cls in self.unnamed:
+        groups: dict[tuple[Conjunction, tuple[bool, ...]], list[KeyClass]] = {}
+        for cls in self.keys.unnamed:
             if cls.index not in facts.dead:
-                said = tuple(cls.index in self._classes_of(keys) for keys in spoken)
+                said = tuple(cls.index in self.keys.of(keys) for keys in spoken)
                 groups.setdefault((facts.base.get(cls.index, NO_LITERALS), said), []).append(cls)
         alternate = self.owner.builder.alternate
-        return [(group, alternate(*[self._regex(cls) for cls in group])) for group in groups.values()]
-
-    def _regex(self, cls: _KeyClass) -> ir.RegexId:
-        """The language of the keys of an unnamed class; names need not be left out, the IR sees to that."""
-        builder, predicate = self.owner.builder, self.owner.predicate
-        inside, outside = [], []
-        for other in {p: None for c in self.unnamed for p in c.true}:
-            known = predicate(other)
-            if other in cls.true:
-                if known.all_but is None and not known.everything:
-                    inside.append(known.body)
-            elif not any(self._apart(other, mine) for mine in cls.true):
-                outside.append(builder.complement(known.body))
-        if not inside:
-            inside.append(self.owner.every_key)
-        return builder.intersect(*inside, *outside)
+        return [(group, alternate(*[self.keys.regex(cls) for cls in group])) for group in groups.values()]
 
     def _translated(self, claim: Formula, facts: _Facts, ids: dict[int, int]) -> IrClaim:
         record = self.formulas.records[claim]
         if isinstance(record, (Has, Lacks)):
-            cls = ids[self.names[record.name].index]
+            cls = ids[self.keys.names[record.name].index]
             return IrClaim(ir.Has(cls) if isinstance(record, Has) else ir.Lacks(cls), None)
         if isinstance(record, (CountMin, CountMax)):
             count = record.times
             return IrClaim(ir.CountMin(count) if isinstance(record, CountMin) else ir.CountMax(count), None)
         assert isinstance(record, (Member, Some, Most)), record
-        classes = [cls for cls in self._classes_of(record.keys) if cls not in facts.dead]
+        classes = [cls for cls in self.keys.of(record.keys) if cls not in facts.dead]
         if not isinstance(record, Some):
             classes = [cls for cls in classes if record.literal not in facts.base.get(cls, NO_LITERALS)]
         here = tuple(sorted({ids[cls] for cls in classes}))

@@ -15,17 +15,16 @@ Other lookbehinds are lowered from right to left: the mirrored tree, with concat
 
 An assertion inside a loop has no finite K. Loops of one guarded character, ``((?!foo).)*``, are solved in closed form,
 short loops are unrolled, and the rest goes through an explicit automaton (``automaton.py``), exact as well. What
-passes the bounds there is refused. Plain parts never pay for any of this: they become the regex that one would write.
+passes the bounds there is refused. Plain parts (``plain.py``) never pay for any of this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TypeAlias
 
 from grammar_decode.errors import PatternError
 from grammar_decode.ir.build import Builder
-from grammar_decode.ir.nodes import ByteClass, Concatenation, LiteralSet, RegexId, Repetition
+from grammar_decode.ir.nodes import RegexId
 from grammar_decode.limits import Limits
 from grammar_decode.regex.automaton import TooManyStates, automaton_language
 from grammar_decode.regex.charset import ALL, NONE, WORD, Charset
@@ -41,8 +40,9 @@ from grammar_decode.regex.parse import (
     Sequence,
     parse,
 )
+from grammar_decode.regex.plain import PlainParts, Spell
+from grammar_decode.regex.trees import Facts, assertions_in, contexts_of, mirror, single_behind
 
-Spell: TypeAlias = Callable[[Charset], RegexId]
 #: One language for each context.
 Languages: TypeAlias = tuple[RegexId, ...]
 
@@ -76,19 +76,19 @@ def full_match_language(
 
 def _language(builder: Builder, pattern: str, spell: Spell, max_depth: int, *, search: bool) -> RegexId:
     tree = parse(pattern, max_depth)
-    facts = _Facts(tree)
+    facts = Facts(tree)
     if facts.pure[id(tree)]:
         return _Lowering(builder, spell, facts, ()).whole(tree, search)
     if facts.assertion_depth > MAX_ASSERTION_DEPTH:
         raise PatternError("assertions nested too deeply", pattern=pattern, offset=0, unsupported=True)
     try:
-        return _Lowering(builder, spell, facts, _assertions(tree)).whole(tree, search)
+        return _Lowering(builder, spell, facts, assertions_in(tree)).whole(tree, search)
     except _NoClosedForm:
         pass
-    mirrored = _mirror(tree)
+    mirrored = mirror(tree)
     try:
-        facts = _Facts(mirrored)
-        return _Lowering(builder, spell, facts, _assertions(mirrored), mirrored=True).whole(mirrored, search)
+        facts = Facts(mirrored)
+        return _Lowering(builder, spell, facts, assertions_in(mirrored), mirrored=True).whole(mirrored, search)
     except _NoClosedForm:
         pass
     if facts.height > MAX_HEIGHT:
@@ -108,145 +108,6 @@ class _NoClosedForm(Exception):
     """An assertion stands where this way of lowering has no exact answer."""
 
 
-# ---- facts about the tree -------------------------------------------------------------------------------------------
-
-
-def _children(node: Ast) -> tuple[Ast, ...]:
-    if isinstance(node, (Sequence, Alternation)):
-        return node.parts
-    if isinstance(node, (Repeat, Look)):
-        return (node.part,)
-    return ()
-
-
-def _post_order(tree: Ast) -> list[Ast]:
-    """Every node after its children; without recursion."""
-    order: list[Ast] = []
-    stack = [tree]
-    while stack:
-        node = stack.pop()
-        order.append(node)
-        stack.extend(_children(node))
-    order.reverse()
-    return order
-
-
-def _assertions(tree: Ast) -> tuple[Ast, ...]:
-    return tuple(node for node in _post_order(tree) if isinstance(node, (Begin, Boundary, Look)))
-
-
-class _Facts:
-    """By node identity: ``pure`` (no assertion inside) and ``nullable`` (matches the empty string; pure nodes only)."""
-
-    def __init__(self, tree: Ast) -> None:
-        self.order = _post_order(tree)
-        self.pure: dict[int, bool] = {}
-        self.nullable: dict[int, bool] = {}
-        for node in self.order:
-            self.add(node)
-        self.assertion_depth, self.height = (0, 0) if self.pure[id(tree)] else self.depths()
-
-    def depths(self) -> tuple[int, int]:
-        """Height of the nodes that hold assertions, and of all nodes."""
-        impure: dict[int, int] = {}
-        every: dict[int, int] = {}
-        for node in self.order:
-            key, children = id(node), _children(node)
-            every[key] = 1 + max((every[id(child)] for child in children), default=0)
-            if not self.pure[key]:
-                impure[key] = 1 + max((impure.get(id(child), 0) for child in children), default=0)
-        return max(impure.values()), max(every.values())
-
-    def add(self, node: Ast) -> None:
-        """Record a node whose children are recorded. The caller keeps it alive."""
-        key = id(node)
-        if isinstance(node, Chars):
-            self.pure[key], self.nullable[key] = True, False
-        elif isinstance(node, Sequence):
-            self.pure[key] = all(self.pure[id(p)] for p in node.parts)
-            self.nullable[key] = all(self.nullable[id(p)] for p in node.parts)
-        elif isinstance(node, Alternation):
-            self.pure[key] = all(self.pure[id(p)] for p in node.parts)
-            self.nullable[key] = any(self.nullable[id(p)] for p in node.parts)
-        elif isinstance(node, Repeat):
-            self.pure[key] = self.pure[id(node.part)]
-            self.nullable[key] = node.minimum == 0 or self.nullable[id(node.part)]
-        else:
-            self.pure[key], self.nullable[key] = False, True
-
-    def ends(self, node: Ast) -> Charset:
-        """A set that holds the last character of every match (exact unless a part matches nothing at all)."""
-        found = NONE
-        stack = [node]
-        while stack:
-            top = stack.pop()
-            if isinstance(top, Chars):
-                found = found.union(top.charset)
-            elif isinstance(top, Sequence):
-                for part in reversed(top.parts):
-                    stack.append(part)
-                    if not self.nullable[id(part)]:
-                        break
-            else:
-                stack.extend(_children(top))
-        return found
-
-
-def _mirror(tree: Ast) -> Ast:
-    """The tree that matches the reversed strings."""
-    done: dict[int, Ast] = {}
-    for node in _post_order(tree):
-        key = id(node)
-        if isinstance(node, Sequence):
-            done[key] = Sequence(tuple(done[id(p)] for p in reversed(node.parts)))
-        elif isinstance(node, Alternation):
-            done[key] = Alternation(tuple(done[id(p)] for p in node.parts))
-        elif isinstance(node, Repeat):
-            done[key] = Repeat(done[id(node.part)], node.minimum, node.maximum)
-        elif isinstance(node, Look):
-            done[key] = Look(done[id(node.part)], not node.behind, node.negated)
-        elif isinstance(node, Begin):
-            done[key] = End()
-        elif isinstance(node, End):
-            done[key] = Begin()
-        else:
-            done[key] = node
-    return done[id(tree)]
-
-
-def _single_behind(body: Ast) -> tuple[Charset, bool] | None:
-    """A lookbehind body that is decided by the last character: (the set, whether the start will do), or None."""
-    if isinstance(body, Chars):
-        return body.charset, False
-    if isinstance(body, Begin):
-        return NONE, True
-    if isinstance(body, Alternation):
-        found = [_single_behind(part) for part in body.parts]
-        sets = [f for f in found if f is not None]
-        if len(sets) == len(found):
-            return NONE.union(*[cs for cs, _ in sets]), any(start for _, start in sets)
-    return None
-
-
-def _contexts(assertions: tuple[Ast, ...]) -> tuple[Charset, ...]:
-    """The parts of ALL that assertions about the last character tell apart; none where no assertion looks back."""
-    if not any(isinstance(a, (Begin, Boundary)) or (isinstance(a, Look) and a.behind) for a in assertions):
-        return ()
-    parts = [ALL]
-    for assertion in assertions:
-        cut = NONE
-        if isinstance(assertion, Boundary):
-            cut = WORD
-        elif isinstance(assertion, Look) and assertion.behind:
-            single = _single_behind(assertion.part)
-            cut = single[0] if single else NONE
-        parts = [piece for part in parts for piece in (part.intersection(cut), part.difference(cut)) if piece]
-    return tuple(parts)
-
-
-# ---- lowering -------------------------------------------------------------------------------------------------------
-
-
 class _Lowering:
     """One pattern, one direction. ``mirrored``: the tree is mirrored, and so is every concatenation.
 
@@ -255,17 +116,18 @@ class _Lowering:
     """
 
     def __init__(
-        self, builder: Builder, spell: Spell, facts: _Facts, assertions: tuple[Ast, ...], *, mirrored: bool = False
+        self, builder: Builder, spell: Spell, facts: Facts, assertions: tuple[Ast, ...], *, mirrored: bool = False
     ) -> None:
         self.builder = builder
-        self.spell = spell
         self.facts = facts
         self.mirrored = mirrored
-        self.contexts = _contexts(assertions)
+        parts = PlainParts(builder, spell, mirrored=mirrored)
+        self.plain = parts.regex  # of a pure node
+        self.chars = parts.chars
+        self.contexts = contexts_of(assertions)
         self.count = len(self.contexts) + 1
         self.lowered = 0
         self.kept: list[Ast] = []  # nodes made here, alive as long as the facts about them
-        self.regexes: dict[int, RegexId] = {}
         self.all = builder.repeat(spell(ALL), 0, None)
         # Of the languages made here: whether they hold the empty string, and a set with all first characters.
         self.holds_empty: dict[RegexId, bool] = {builder.empty: False, builder.epsilon: True, self.all: True}
@@ -311,9 +173,6 @@ class _Lowering:
             return first
         return self.builder.concat(then, first) if self.mirrored else self.builder.concat(first, then)
 
-    def chars(self, cs: Charset) -> RegexId:
-        return self.spell(cs) if cs else self.builder.empty
-
     def note(self, language: RegexId, empty: bool, firsts: Charset) -> RegexId:
         if language in self.firsts:
             firsts = firsts.intersection(self.firsts[language])
@@ -327,26 +186,10 @@ class _Lowering:
         if result == self.all:
             return result
         nullable = self.facts.nullable[id(node)]
-        firsts = self.starts(node)
+        firsts = self.facts.starts(node)
         if nullable:
             firsts = firsts.union(self.firsts[language])
         return self.note(result, nullable and self.holds_empty[language], firsts)
-
-    def starts(self, node: Ast) -> Charset:
-        found: list[Charset] = []
-        stack = [node]
-        while stack:
-            top = stack.pop()
-            if isinstance(top, Chars):
-                found.append(top.charset)
-            elif isinstance(top, Sequence):
-                for part in top.parts:
-                    stack.append(part)
-                    if not self.facts.nullable[id(part)]:
-                        break
-            else:
-                stack.extend(_children(top))
-        return NONE.union(*found)
 
     def union(self, parts: list[RegexId]) -> RegexId:
         if self.all in parts:
@@ -387,101 +230,6 @@ class _Lowering:
         if or_empty:
             allowed = self.union([allowed, self.builder.epsilon])
         return self.both(allowed, language)
-
-    # -- plain parts --
-
-    def plain(self, tree: Ast) -> RegexId:
-        """The regex of a pure node; no recursion, so any depth will do."""
-        regexes = self.regexes
-        if id(tree) in regexes:
-            return regexes[id(tree)]
-        if isinstance(tree, Chars):
-            regexes[id(tree)] = self.chars(tree.charset)
-            return regexes[id(tree)]
-        for node in _post_order(tree):
-            key = id(node)
-            if key in regexes:
-                continue
-            if isinstance(node, Chars):
-                regexes[key] = self.chars(node.charset)
-            elif isinstance(node, Sequence):
-                regexes[key] = self.plain_sequence([regexes[id(p)] for p in node.parts])
-            elif isinstance(node, Alternation):
-                regexes[key] = self.plain_alternation([regexes[id(p)] for p in node.parts])
-            elif isinstance(node, Repeat):
-                regexes[key] = self.builder.repeat(regexes[id(node.part)], node.minimum, node.maximum)
-            else:
-                raise AssertionError(f"{node} is not pure")
-        return regexes[id(tree)]
-
-    def plain_sequence(self, parts: list[RegexId]) -> RegexId:
-        """The concatenation; ``x x*`` becomes ``x+`` and runs of fixed bytes become one literal."""
-        out: list[RegexId] = []
-        literals: list[bytes] = []  # not yet in out
-        for part in reversed(parts) if self.mirrored else parts:
-            text = self.fixed_text(part)
-            if text is not None:
-                literals.append(text)
-                continue
-            if literals:
-                if isinstance(self.builder.regexes[part], Repetition) and len(literals[-1]) == 1:
-                    last = literals.pop()  # keep it apart: it may be the x of x x*
-                    if literals:
-                        out.append(self.builder.literal(b"".join(literals)))
-                    out.append(self.builder.literal(last))
-                else:
-                    out.append(self.builder.literal(b"".join(literals)))
-                literals = []
-            merged = self.merged_counts(out[-1], part) if out else None
-            if merged is None:
-                out.append(part)
-            else:
-                out[-1] = merged
-        if literals:
-            out.append(self.builder.literal(b"".join(literals)))
-        return self.builder.concat(*out)
-
-    def fixed_text(self, regex: RegexId) -> bytes | None:
-        node = self.builder.regexes[regex]
-        if isinstance(node, LiteralSet) and len(node.literals) == 1:
-            return node.literals[0]
-        if isinstance(node, ByteClass) and node.mask and not node.mask & (node.mask - 1):
-            return bytes((node.mask.bit_length() - 1,))
-        if isinstance(node, Concatenation) and len(node.parts) <= 4:
-            texts = [self.fixed_text(part) for part in node.parts]
-            return None if None in texts else b"".join(t for t in texts if t is not None)
-        return None
-
-    def merged_counts(self, left: RegexId, right: RegexId) -> RegexId | None:
-        """``x{a,b} x{c,d}`` as ``x{a+c,b+d}``, where at least one of them is a repetition."""
-        (part, low, high), (other, low2, high2) = self.counts(left), self.counts(right)
-        if left == other:
-            part, low, high = left, 1, 1
-        elif right == part:
-            other, low2, high2 = right, 1, 1
-        if part != other or (left == right and not isinstance(self.builder.regexes[left], Repetition)):
-            return None
-        return self.builder.repeat(part, low + low2, None if high is None or high2 is None else high + high2)
-
-    def counts(self, regex: RegexId) -> tuple[RegexId, int, int | None]:
-        node = self.builder.regexes[regex]
-        if isinstance(node, Repetition):
-            return node.part, node.minimum, node.maximum
-        return regex, 1, 1
-
-    def plain_alternation(self, parts: list[RegexId]) -> RegexId:
-        """The union; fixed texts become one literal set."""
-        texts: list[bytes] = []
-        others: list[RegexId] = []
-        for part in parts:
-            node = self.builder.regexes[part]
-            if isinstance(node, LiteralSet):
-                texts.extend(node.literals)
-            else:
-                others.append(part)
-        if texts:
-            others.append(self.builder.literals(texts))
-        return self.builder.alternate(*others)
 
     # -- simplification at a free end: r{m,n} ALL* = r{m} ALL*, and r ALL* = ALL* where r is nullable --
 
@@ -555,7 +303,7 @@ class _Lowering:
             last = NONE.union(*[cs for cs, x in zip(self.contexts, k[1:], strict=True) if x == language])
             regex = self.ending(node, last)
             result = self.cat(regex, language)
-            ways.append(self.note(result, False, self.starts(node) if result != self.builder.empty else NONE))
+            ways.append(self.note(result, False, self.facts.starts(node) if result != self.builder.empty else NONE))
         after = self.union(ways)
         if not self.facts.nullable[id(node)]:
             return (after,) * self.count
@@ -614,7 +362,7 @@ class _Lowering:
         return tuple(out)
 
     def lower_behind(self, node: Look, k: Languages) -> Languages:
-        single = _single_behind(node.part)
+        single = single_behind(node.part)
         if single is None:
             raise _NoClosedForm
         cs, start = single
