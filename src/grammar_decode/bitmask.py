@@ -270,7 +270,7 @@ def _check_overlap(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: i
     for stride, length in sorted(along) if 0 not in shape else ():
         if stride < end:
             raise BitmaskError("Logits share memory with each other (an expanded view?). Pass a copy of them.")
-        end = stride * length
+        end += stride * (length - 1)
 
 
 def _rows_of(indices: Sequence[int]) -> npt.NDArray[np.int64]:

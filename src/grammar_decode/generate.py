@@ -256,7 +256,7 @@ def generate_stream(
     closing_budget: with so many tokens left, only those that lead no farther from the end.
     temperature, top_p, seed: as usual; temperature 0 is greedy, and the same seed gives the same document.
     forced_text: text that every document goes on with is appended without asking the model, several tokens in one call
-        where the model can take them, and the document ends where only whitespace could follow.
+        where the model can take them, and the document ends where only whitespace could follow it.
     removed_mass: whether each step records the probability that the mask took away.
     options, resources, limits: those of `compile_json_schema`, for a schema.
     unconstrained: don't mask anything, to see what the model does on its own; `valid` is still judged.

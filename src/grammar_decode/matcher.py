@@ -158,7 +158,7 @@ class GrammarMatcher:
     @property
     def stop_token_ids(self) -> tuple[int, ...]:
         """The tokens that end this sequence, in order: those it was made with, else the vocabulary's."""
-        return tuple(self._matcher.stop_token_ids)
+        return tuple(sorted(set(self._matcher.stop_token_ids)))
 
     @property
     def text(self) -> bytes:
@@ -170,7 +170,9 @@ class GrammarMatcher:
         return self._matcher.is_accepting()
 
     def is_closed(self) -> bool:
-        """Whether the document is complete and nothing but whitespace may follow: no need to ask the model any more."""
+        """Whether the document is complete and nothing but JSON's whitespace around it may follow: no need to ask the
+        model any more. In a plain text (``compile_regex``) whitespace is text like any other.
+        """
         return self._matcher.is_accepting() and all(kind == "end" for kind, *_ in self._matcher.expectations())
 
     def is_terminated(self) -> bool:

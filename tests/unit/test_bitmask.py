@@ -141,6 +141,13 @@ def test_logits_that_share_memory_are_refused(shape, strides):
     assert not logits.any()
 
 
+def test_every_second_column_of_an_odd_number_shares_no_memory():
+    for logits in (np.zeros((3, 5), np.float32)[:, ::2], np.asfortranarray(np.zeros((5, 3), np.float32))[::2]):
+        apply_token_bitmask_inplace(logits, np.full((3, 1), 5, np.int32))
+        assert (logits[:, [0, 2]] == 0).all()
+        assert (logits[:, 1] == -np.inf).all()
+
+
 def test_one_row_may_have_one_dimension():
     logits = np.zeros(32, dtype=np.float32)
     apply_token_bitmask_inplace(logits, np.array([[3]], dtype=np.int32))

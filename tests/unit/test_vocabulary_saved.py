@@ -89,6 +89,15 @@ def test_a_damaged_file_is_read_anew_and_replaced(tmp_path: Path, damage: object
     assert kept.read_bytes() == whole
 
 
+def test_wrong_arguments_are_named_with_and_without_a_folder(tmp_path: Path) -> None:
+    for options in ({}, {"cache_folder": tmp_path}):
+        with pytest.raises(gd.VocabularyError, match=r"pass a list: \[3\]"):
+            gd.Vocabulary.from_tokenizer_json(TOKENIZER, stop_token_ids=3, **options)  # type: ignore[arg-type]
+        for source in ("no\0such", '{"a":' * 100_000, "/no/such/file"):
+            with pytest.raises(gd.VocabularyError):
+                gd.Vocabulary.from_tokenizer_json(source, **options)  # type: ignore[arg-type]
+
+
 def test_a_folder_that_cant_be_written_is_a_warning(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"")

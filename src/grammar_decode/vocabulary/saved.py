@@ -21,6 +21,7 @@ from grammar_decode.errors import SerializationError
 
 _MAGIC = b"GDVO"
 _VERSION = 1
+_READER = 1  # of tokenizer.json: raise it where that comes to read something else
 _HEADER = struct.Struct("<4sI16sQQQ")  # magic, version, checksum, size, number of stop tokens, number of ids
 _NO_TEXT = 0xFFFFFFFF
 _ABANDONED = 24 * 3600  # seconds after which an unfinished file is nobody's
@@ -73,7 +74,7 @@ def _checksum(counts: tuple[int, ...], content: bytes) -> bytes:
 
 def path_of(folder: str | os.PathLike[str], source: bytes, *options: object) -> Path:
     """Where the vocabulary of these bytes, read with these options, is kept."""
-    digest = hashlib.blake2b(repr((_VERSION, options)).encode() + b"\0" + source, digest_size=16)
+    digest = hashlib.blake2b(repr((_VERSION, _READER, options)).encode() + b"\0" + source, digest_size=16)
     return Path(folder, f"{digest.hexdigest()}.vocabulary")
 
 
@@ -90,7 +91,7 @@ def store(path: Path, data: bytes) -> None:
         draft.chmod(0o644)  # mkstemp's own mode would hide the file from other users of a shared cache
         draft.replace(path)
     except OSError as error:
-        warnings.warn(f"the vocabulary can't be kept in {path.parent}: {error}", stacklevel=4)
+        warnings.warn(f"the vocabulary can't be kept in {path.parent}: {error}", stacklevel=3)
         if draft is not None:
             with contextlib.suppress(OSError):
                 draft.unlink()

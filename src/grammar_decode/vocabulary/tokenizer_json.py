@@ -39,7 +39,7 @@ def bytes_of(source: str | bytes | os.PathLike[str]) -> bytes:
         return source.encode("utf-8", "surrogatepass")
     try:
         return Path(source).read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # the latter for a NUL in its name
         raise VocabularyError(f"The tokenizer file can't be read: {error}.") from error
     except TypeError:
         raise VocabularyError(
@@ -56,7 +56,7 @@ def load_tokenizer_json(source: Source) -> Mapping[str, Any]:
         parsed = json.loads(gzip.decompress(data) if data.startswith(_GZIP_MAGIC) else data)
     except OSError as error:
         raise VocabularyError(f"The tokenizer file can't be read: {error}.") from error
-    except (ValueError, EOFError, zlib.error) as error:
+    except (ValueError, EOFError, RecursionError, zlib.error) as error:
         raise VocabularyError(f"The tokenizer is not JSON: {error}. Pass a tokenizer.json file or its text.") from error
     if not isinstance(parsed, dict):
         raise VocabularyError(f"A tokenizer.json holds an object, not a {type(parsed).__name__}.")

@@ -113,7 +113,7 @@ class Vocabulary:
             table = read_tokenizer_json(load_tokenizer_json(source), added_tokens_as_text=added_tokens_as_text)
             return cls._from_table(table, stop_token_ids, size)
         data = bytes_of(source)
-        stops = None if stop_token_ids is None else list(stop_token_ids)
+        stops: Any = list(stop_token_ids) if isinstance(stop_token_ids, Iterable) else stop_token_ids
         path = saved.path_of(cache_folder, data, stops, size, added_tokens_as_text)
         with contextlib.suppress(OSError, SerializationError):  # nothing is there, or nothing that can be used
             return cls.from_bytes(path.read_bytes())
@@ -140,7 +140,7 @@ class Vocabulary:
 
     @classmethod
     def _from_table(cls, table: TokenTable, stop_token_ids: Iterable[int] | None, size: int | None) -> Vocabulary:
-        stops = table.stop_token_ids if stop_token_ids is None else list(stop_token_ids)
+        stops = table.stop_token_ids if stop_token_ids is None else stop_token_ids
         return cls(table.token_bytes, stop_token_ids=stops, size=table.size if size is None else size)
 
     @property

@@ -6,8 +6,7 @@ JSON Schema and regular expressions are compiled by this package, by its own rul
 structural tags, captures, temperatures) raises NotImplementedError with the reason. Where the behaviour differs, ours
 holds:
 
-- A schema means what JSON Schema says. ``strict_mode`` closes objects as it does there, but never so that a document
-  would not be valid for the schema as it was given.
+- A schema means what JSON Schema says: ``strict_mode`` does not forbid properties that the schema allows.
 - A keyword that is not enforced is an error; XGrammar drops some without a word.
 - Columns of the logits past the bitmask, or past ``vocab_size``, are forbidden, not left alone.
 

@@ -82,8 +82,8 @@ class GrammarCompiler:
     ) -> CompiledGrammar:
         """``schema``: a dict, a text, or a pydantic model. Whitespace is up to 32 bytes, or the given separators.
 
-        ``strict_mode``: an object that names properties, and an array that names its first items, has no others unless
-        the schema speaks of them.
+        ``strict_mode`` changes nothing: XGrammar forbids by it what the schema does not name; here
+        ``additionalProperties`` and ``unevaluatedProperties`` decide.
         """
         options: dict[str, Any] = {
             "any_whitespace": any_whitespace,

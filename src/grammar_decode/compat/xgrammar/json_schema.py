@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from typing import Any
 
-from grammar_decode import (
-    Grammar,
-    GrammarCache,
-    JsonOptions,
-    SchemaTooComplex,
-    UnsatisfiableSchema,
-    compile_json_schema,
-    grammar_cache,
-)
+from grammar_decode import Grammar, GrammarCache, JsonOptions, compile_json_schema, grammar_cache
 from grammar_decode.compat.xgrammar.refusal import refuse
-from grammar_decode.compat.xgrammar.strict import closed
 
 
-def compile_schema(
-    schema: Any, *, strict_mode: bool = True, cache: GrammarCache | None = grammar_cache, **options: Any
-) -> Grammar:
-    """Ours of a dict, a text, or a pydantic model. In ``strict_mode`` the schema is closed before (``strict.py``)."""
+def compile_schema(schema: Any, *, cache: GrammarCache | None = grammar_cache, **options: Any) -> Grammar:
+    """Ours of a dict, a text, or a pydantic model. ``strict_mode`` changes nothing: a schema means what it says."""
     ours = _json_options(**options)
     if hasattr(schema, "model_json_schema"):
         schema = schema.model_json_schema()
@@ -31,10 +19,6 @@ def compile_schema(
             schema = json.loads(schema)
         except (ValueError, RecursionError):
             return compile_json_schema(schema, ours, cache=cache)  # which says what is wrong with it
-    if strict_mode:
-        # Where closing leaves nothing, or is too much, the schema stands as it was given.
-        with contextlib.suppress(UnsatisfiableSchema, SchemaTooComplex, RecursionError):
-            return compile_json_schema(closed(schema), ours, cache=cache)
     return compile_json_schema(schema, ours, cache=cache)
 
 
@@ -45,8 +29,10 @@ def _json_options(
     separators: tuple[str, str] | None = None,
     max_whitespace_cnt: int | None = None,
     any_order: bool = False,
+    strict_mode: bool = True,
     **unknown: Any,
 ) -> JsonOptions:
+    del strict_mode
     if unknown:
         refuse(f"the option {next(iter(unknown))!r}")
     if indent is not None:
