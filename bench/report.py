@@ -240,7 +240,7 @@ at a key of 20 names. Threads are started only where a batch takes longer than 5
     "load": (
         "Vocabularies",
         """
-There is no cache on disk: to index the tokens anew takes about half of the 150 ms that we allow for 128,000 tokens, and
+There is no index on disk: to index the tokens anew takes about half of the 150 ms that we allow for 128,000 tokens, and
 only once a process.
 """,
     ),

@@ -374,9 +374,9 @@ class _Loop:
 
     def _draw(self, logits: npt.NDArray[np.float32], model_seconds: float) -> None:
         """Draw the next token from masked logits and accept it."""
-        if self._matcher is not None and len(logits) < self._vocabulary.size:
+        if self._matcher is not None and len(logits) < self._vocabulary.needed_width:
             raise ModelError(
-                f"the model gives {len(logits)} logits, and its vocabulary has {self._vocabulary.size} tokens. "
+                f"the model gives {len(logits)} logits, and its vocabulary needs {self._vocabulary.needed_width}. "
                 "Pass the tokenizer that belongs to the model, or a vocabulary of the tokens that it can write."
             )
         num_legal, before, removed, viewed = self._vocabulary.size, None, None, 0.0

@@ -97,8 +97,14 @@ def test_tokens_past_the_vocabulary_are_never_drawn_however_likely() -> None:
 
 
 def test_a_model_that_is_narrower_than_the_vocabulary_is_refused() -> None:
-    with pytest.raises(ModelError, match=r"257 logits.* 258 tokens"):
+    with pytest.raises(ModelError, match=r"257 logits.* needs 258"):
         generate(FakeModel(width=257), None, FakeMatcher(b"12"), "x")
+
+
+def test_padding_of_a_vocabulary_needs_no_logits() -> None:
+    padded = Vocabulary([*(bytes([byte]) for byte in range(256)), None], stop_token_ids=[STOP], size=400)
+    assert padded.needed_width == 257
+    assert generate(FakeModel(b"12", width=257), padded, {"const": 12}, "x").text == "12"
 
 
 def test_where_only_blanks_may_follow_the_document_ends() -> None:

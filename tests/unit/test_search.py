@@ -122,3 +122,15 @@ def test_values_of_an_enumeration_are_counted_and_not_walked() -> None:
     assert not matcher.accept_bytes(b'7_of_the_list"}')
     assert matcher.accept_bytes(b'8_of_the_list"}]')
     assert matcher.is_accepting()
+
+
+def test_what_only_looks_like_part_of_a_loop_is_not_excluded_with_it() -> None:
+    for pattern, text, valid in (
+        ("^(?:(?:[ab][cd])*|[ab][ce])$", "ae", True),
+        ("^(?!(?:[ab][cd])*$)[ab][ce]$", "ae", True),
+        ("^(?!(?:[ab][cd])*$)[ab][ce]$", "ac", False),
+        ("^(?!(?:[ab][cd]|e)*$)(?:[ab][c-e])+$", "acbe", True),
+        ("^(?!(?:[ab][cd]|e)*$)(?:[ab][c-e])+$", "acbd", False),
+    ):
+        matcher = gd.GrammarMatcher(gd.compile_json_schema({"type": "string", "pattern": pattern}), BYTES)
+        assert (matcher.accept_bytes(f'"{text}"'.encode()) and matcher.is_accepting()) == valid, (pattern, text)

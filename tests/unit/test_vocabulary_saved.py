@@ -117,8 +117,9 @@ while True:
 
 def test_writers_at_once_and_killed_ones_never_leave_half_a_file(tmp_path: Path) -> None:
     path = tmp_path / "x.vocabulary"
-    seen = set()
     for _ in range(3):
+        seen: set[bytes | None] = set()
+        path.unlink(missing_ok=True)
         writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), letter]) for letter in "abc"]
         try:
             deadline = time.monotonic() + 60
@@ -132,7 +133,7 @@ def test_writers_at_once_and_killed_ones_never_leave_half_a_file(tmp_path: Path)
                 writer.send_signal(signal.SIGKILL)
                 writer.wait()
         assert saved.from_bytes(path.read_bytes())
-    assert len(seen) == 3
+        assert len(seen) == 3
     for draft in tmp_path.glob(".*.part"):
         os.utime(draft, (0, 0))  # of writers that were killed a long time ago
     saved.store(path, SMALL.to_bytes())

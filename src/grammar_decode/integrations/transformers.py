@@ -62,10 +62,6 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc] # no type i
         self._grammars = _checked_grammars(grammar)
         self._given_length = _checked_number("prompt_length", prompt_length, 0)
         self._max_new_tokens = _checked_number("max_new_tokens", max_new_tokens, 1)
-        # A token past the logits can't be drawn: this many columns are needed.
-        known = vocabulary.token_bytes
-        last_token = next((i for i in reversed(range(len(known))) if known[i] is not None), 0)
-        self._needed_width = 1 + max(last_token, *vocabulary.stop_token_ids)
         self._bitmask = allocate_token_bitmask(1, vocabulary.size)
         self.reset()
 
@@ -94,10 +90,10 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc] # no type i
         probabilities; columns past the vocabulary are forbidden, and fewer than it has tokens are refused.
         """
         num_rows, length = input_ids.shape
-        if scores.shape[1] < self._needed_width:
+        if scores.shape[1] < self.vocabulary.needed_width:
             raise ValueError(
                 f"The scores have {scores.shape[1]} columns, but the vocabulary has tokens up to id "
-                f"{self._needed_width - 1}, which could never be drawn. It is of another model: "
+                f"{self.vocabulary.needed_width - 1}, which could never be drawn. It is of another model: "
                 "pass vocabulary_of(model, tokenizer) of this one."
             )
         if self._prompt_length is None:

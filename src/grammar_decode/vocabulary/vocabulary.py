@@ -168,6 +168,12 @@ class Vocabulary:
         """How many bytes the longest token has."""
         return max(len(token) for token in self._token_bytes if token is not None)
 
+    @functools.cached_property
+    def needed_width(self) -> int:
+        """How many logits a model must give so that every text and every stop token can be drawn."""
+        last = next((i for i in reversed(range(len(self._token_bytes))) if self._token_bytes[i] is not None), 0)
+        return 1 + max(last, self._stop_token_ids[-1])
+
     @property
     def content_hash(self) -> str:
         """SHA-256 (hex) of all of the above: equal for two vocabularies exactly if they are interchangeable."""

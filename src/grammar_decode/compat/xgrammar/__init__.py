@@ -61,12 +61,10 @@ __all__ = [
     "VocabType",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
-    "bitmask_dtype",
     "exception",
     "get_bitmask_shape",
     "get_max_recursion_depth",
     "get_serialization_version",
-    "hf",
     "max_recursion_depth",
     "reset_token_bitmask",
     "set_max_recursion_depth",
@@ -86,4 +84,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """XGrammar's names, and not what this module imports."""
-    return __all__
+    return sorted([*__all__, "bitmask_dtype", "contrib", "hf"])

@@ -85,11 +85,11 @@ class GrammarCompiler:
         ``strict_mode`` changes nothing: XGrammar forbids by it what the schema does not name; here
         ``additionalProperties`` and ``unevaluatedProperties`` decide.
         """
+        del strict_mode
         options: dict[str, Any] = {
             "any_whitespace": any_whitespace,
             "indent": indent,
             "separators": None if separators is None else tuple(separators),
-            "strict_mode": strict_mode,
             "max_whitespace_cnt": max_whitespace_cnt,
             "any_order": any_order,
         }
