@@ -389,7 +389,7 @@ class _Loop:
                 raise GenerationError(f"no token is allowed after {self.text[-80:]!r}{self._told()}")
             before = logits.copy() if self._removed_mass else None
             viewed = perf_counter() - begun
-            apply_token_bitmask_inplace(logits, self._bitmask[0])
+            apply_token_bitmask_inplace(logits[None], self._bitmask)
         masked = perf_counter()
         token_id = self._sampler.sample(logits)
         sampled = perf_counter()

@@ -22,42 +22,51 @@ from grammar_decode.errors import SerializationError
 _MAGIC = b"GDVO"
 _VERSION = 1
 _READER = 1  # of tokenizer.json: raise it where that comes to read something else
-_HEADER = struct.Struct("<4sI16sQQQ")  # magic, version, checksum, size, number of stop tokens, number of ids
+_HEADER = struct.Struct("<4sI16s")  # magic, version, checksum
+_COUNTS = struct.Struct("<QQQ")  # size, number of stop tokens, number of ids
 _NO_TEXT = 0xFFFFFFFF
 _ABANDONED = 24 * 3600  # seconds after which an unfinished file is nobody's
 
 
-def to_bytes(token_bytes: Sequence[bytes | None], stop_token_ids: Sequence[int], size: int) -> bytes:
-    """The content of a vocabulary, with the version of the format and a checksum."""
+def packed(token_bytes: Sequence[bytes | None], stop_token_ids: Sequence[int], size: int) -> bytes:
+    """The content of a vocabulary: equal for two exactly if the arguments are."""
     lengths = [_NO_TEXT if token is None else len(token) for token in token_bytes]
-    content = b"".join(
+    return b"".join(
         [
+            _COUNTS.pack(size, len(stop_token_ids), len(lengths)),
             struct.pack(f"<{len(stop_token_ids)}I", *stop_token_ids),
             struct.pack(f"<{len(lengths)}I", *lengths),
             *(token for token in token_bytes if token is not None),
         ]
     )
-    counts = (size, len(stop_token_ids), len(lengths))
-    return _HEADER.pack(_MAGIC, _VERSION, _checksum(counts, content), *counts) + content
+
+
+def to_bytes(token_bytes: Sequence[bytes | None], stop_token_ids: Sequence[int], size: int) -> bytes:
+    """The content of a vocabulary, with the version of the format and a checksum."""
+    content = packed(token_bytes, stop_token_ids, size)
+    return _HEADER.pack(_MAGIC, _VERSION, _checksum(content)) + content
 
 
 def from_bytes(data: bytes) -> tuple[list[bytes | None], list[int], int]:
     """Tokens, stop tokens and size. Raises :class:`SerializationError` on damaged data or another version."""
     if len(data) < _HEADER.size or data[:4] != _MAGIC:
         raise SerializationError("This is not a vocabulary: it does not begin with GDVO. Pass what to_bytes gave.")
-    _, version, checksum, *counts = _HEADER.unpack_from(data)
+    _, version, checksum = _HEADER.unpack_from(data)
     if version != _VERSION:
         raise SerializationError(
             f"The vocabulary was written in format {version}; this release reads {_VERSION}. Read the tokenizer again."
         )
-    size, num_stops, num_ids = counts
     content = data[_HEADER.size :]
-    at = 4 * (num_stops + num_ids)
-    if at > len(content) or _checksum((size, num_stops, num_ids), content) != checksum:
+    if len(content) < _COUNTS.size or _checksum(content) != checksum:
         raise SerializationError("The vocabulary is damaged: its checksum does not fit. Read the tokenizer again.")
-    stops = struct.unpack_from(f"<{num_stops}I", content)
+    size, num_stops, num_ids = _COUNTS.unpack_from(content)
+    lengths_at = _COUNTS.size + 4 * num_stops
+    at = lengths_at + 4 * num_ids
+    if at > len(content):
+        raise SerializationError("The vocabulary contradicts itself: it has fewer tokens than it says.")
+    stops = struct.unpack_from(f"<{num_stops}I", content, _COUNTS.size)
     tokens: list[bytes | None] = []
-    for length in struct.unpack_from(f"<{num_ids}I", content, 4 * num_stops):
+    for length in struct.unpack_from(f"<{num_ids}I", content, lengths_at):
         if length == _NO_TEXT:
             tokens.append(None)
         else:
@@ -68,8 +77,8 @@ def from_bytes(data: bytes) -> tuple[list[bytes | None], list[int], int]:
     return tokens, list(stops), size
 
 
-def _checksum(counts: tuple[int, ...], content: bytes) -> bytes:
-    return hashlib.blake2b(struct.pack("<QQQ", *counts) + content, digest_size=16).digest()
+def _checksum(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=16).digest()
 
 
 def path_of(folder: str | os.PathLike[str], source: bytes, *options: object) -> Path:

@@ -11,7 +11,6 @@ import functools
 import hashlib
 import operator
 import os
-import struct
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -27,7 +26,6 @@ from grammar_decode.vocabulary.tokenizers import read_tokenizer
 
 _MAX_SIZE = 2**31 - 1  # token ids are int32 everywhere
 _MAX_TOKEN_BYTES = 2**16 - 1  # a depth of the kernel's trie
-_NO_TEXT = 0xFFFFFFFF
 
 
 _MAX_OTHERS = 4  # sets of stop tokens with text that are indexed at the same time
@@ -178,12 +176,8 @@ class Vocabulary:
     def content_hash(self) -> str:
         """SHA-256 (hex) of all of the above: equal for two vocabularies exactly if they are interchangeable."""
         if self._content_hash is None:
-            lengths = [_NO_TEXT if token is None else len(token) for token in self._token_bytes]
             digest = hashlib.sha256(b"grammar-decode vocabulary 1\0")
-            digest.update(struct.pack("<QQQ", self._size, len(self._stop_token_ids), len(lengths)))
-            digest.update(struct.pack(f"<{len(self._stop_token_ids)}I", *self._stop_token_ids))
-            digest.update(struct.pack(f"<{len(lengths)}I", *lengths))
-            digest.update(b"".join(token for token in self._token_bytes if token is not None))
+            digest.update(saved.packed(self._token_bytes, self._stop_token_ids, self._size))
             self._content_hash = digest.hexdigest()
         return self._content_hash
 

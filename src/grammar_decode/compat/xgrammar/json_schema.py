@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from grammar_decode import Grammar, GrammarCache, JsonOptions, compile_json_schema, grammar_cache
@@ -14,11 +13,6 @@ def compile_schema(schema: Any, *, cache: GrammarCache | None = grammar_cache, *
     ours = _json_options(**options)
     if hasattr(schema, "model_json_schema"):
         schema = schema.model_json_schema()
-    if isinstance(schema, (str, bytes)):
-        try:
-            schema = json.loads(schema)
-        except (ValueError, RecursionError):
-            return compile_json_schema(schema, ours, cache=cache)  # which says what is wrong with it
     return compile_json_schema(schema, ours, cache=cache)
 
 
